@@ -38,7 +38,8 @@ export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
   const { joined, departed } = order ?? (await standing(look))
   const windows = order ? await windowsOf(look, order) : NO_ROOMS
   const { answered, receipts, hasMore } = order ? await answersOf(look, order, windows) : NOTHING
-  const parts = await extensionParts({ look, rooms: answered, joined, departed, receipts })
+  const extending = extensionParts({ look, rooms: answered, joined, departed, receipts })
+  const parts = extending instanceof Promise ? await extending : extending
   const shown = answered.flatMap(({ answer }) => (answer.json ? [answer] : []))
   const counts = writeCounts(windows)
   return {

@@ -5,19 +5,44 @@ import { type AccountDataRow, accountDataBetween, accountDataOfRooms } from '../
 import { MAX_ANSWER_PART_BYTES } from '../../../limits.ts'
 import { writeDataList } from '../../account-data-section.ts'
 import { changedPushRules } from '../../answer.ts'
+import type { StreamPosition } from '../../token.ts'
+import type { SlidingLook } from '../look.ts'
 import { scopeOf, wasOn } from '../position.ts'
 import type { RoomExtension } from '../request.ts'
-import { byLedger, type ExtensionPart, type ExtensionScene, inScope } from './extension.ts'
+import { byLedger, type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom } from './extension.ts'
+
+/** What may have changed. */
+interface Suspects {
+  /** The client has what is for all up to here. */
+  readonly since: StreamPosition | undefined
+  readonly rules: Promise<AccountDataRow> | undefined
+  /** Rooms, by the ledger position up to which the client has theirs. */
+  readonly rooms: readonly (readonly [after: number | undefined, rooms: readonly ScopedRoom[]])[]
+}
 
 /** What the user keeps on the server, for all and for rooms of any membership (MSC4548). */
-export async function accountDataPart(
+export function accountDataPart(
   scene: ExtensionScene,
   extension: RoomExtension,
-): Promise<ExtensionPart | undefined> {
+): undefined | Promise<ExtensionPart | undefined> {
   const { look } = scene
-  const since = look.from && wasOn(look.from, 'accountData') ? look.from.stream : undefined
+  const { sources, by, from, sliding } = look
+  const since = from && wasOn(from, 'accountData') ? from.stream : undefined
+  const isFresh = since === undefined || from?.scope !== scopeOf(sliding.extensions)
   const rules = changedPushRules({ ...look, since })
-  const [global, ofRooms] = await Promise.all([globalData(scene, since?.ledger), roomData(scene, extension)])
+  const isQuiet = (after = 0) => after > 0 && sources.userLedger.since(by.userNid, after) === false
+  const groups = [...byLedger(look, isFresh, inScope(scene.rooms, extension))]
+  const rooms = groups.filter(([after]) => !isQuiet(after))
+  if (rules === undefined && rooms.length === 0 && isQuiet(since?.ledger)) return undefined
+  return partOf(look, extension.name, { since, rules, rooms })
+}
+
+async function partOf(
+  look: SlidingLook,
+  name: string,
+  { since, rules, rooms }: Suspects,
+): Promise<ExtensionPart | undefined> {
+  const [global, ofRooms] = await Promise.all([globalData(look, since?.ledger), roomData(look, rooms)])
   const all = rules ? [...global, await rules] : global
   if (all.length + ofRooms.length === 0) return undefined
   const json = new JsonBytes().text('{')
@@ -31,25 +56,20 @@ export async function accountDataPart(
     }
     json.text('}')
   }
-  return { name: extension.name, json: json.text('}'), hasNews: true }
+  return { name, json: json.text('}'), hasNews: true }
 }
 
-async function globalData({ look }: ExtensionScene, after: number | undefined): Promise<readonly AccountDataRow[]> {
-  const { sources, by, now } = look
-  if (after !== undefined && sources.userLedger.since(by.userNid, after) === false) return []
-  const bounds = { maxBytes: MAX_ANSWER_PART_BYTES, roomId: '' }
-  return accountDataBetween(sources.db, by.userNid, after ?? 0, now.ledger, bounds)
+function globalData({ sources, by, now }: SlidingLook, after = 0): Promise<readonly AccountDataRow[]> {
+  return accountDataBetween(sources.db, by.userNid, after, now.ledger, { maxBytes: MAX_ANSWER_PART_BYTES, roomId: '' })
 }
 
-async function roomData({ look, rooms }: ExtensionScene, extension: RoomExtension): Promise<readonly AccountDataRow[]> {
-  const { sources, by, now, from, sliding } = look
-  const isFresh = !wasOn(from, 'accountData') || from?.scope !== scopeOf(sliding.extensions)
-  const reading: Promise<AccountDataRow[]>[] = []
-  for (const [after, some] of byLedger(look, isFresh, inScope(rooms, extension))) {
-    if (after !== undefined && sources.userLedger.since(by.userNid, after) === false) continue
-    const ids = some.map(({ answer }) => answer.roomId)
-    const span = { after: after ?? 0, upTo: now.ledger, maxBytes: MAX_ANSWER_PART_BYTES }
-    reading.push(accountDataOfRooms(sources.db, by.userNid, ids, span))
-  }
+async function roomData(
+  { sources, by, now }: SlidingLook,
+  groups: Suspects['rooms'],
+): Promise<readonly AccountDataRow[]> {
+  const reading = groups.map(([after = 0, rooms]) => {
+    const ids = rooms.map(({ answer }) => answer.roomId)
+    return accountDataOfRooms(sources.db, by.userNid, ids, { after, upTo: now.ledger, maxBytes: MAX_ANSWER_PART_BYTES })
+  })
   return (await Promise.all(reading)).flat()
 }

@@ -1,27 +1,36 @@
 import { JsonBytes } from '../../../../core/json-bytes.ts'
-import { roomsWithEvents } from '../../active-rooms.ts'
+import type { KeyCounts } from '../../../keys/key-counts.ts'
 import { type DeviceChanges, deviceChanges } from '../../device-changes.ts'
 import type { Extension } from '../request.ts'
 import type { ExtensionPart, ExtensionScene } from './extension.ts'
 
 /** Whose devices changed, and the device's own keys (MSC4543). Counts come in every answer: clients read their absence in two ways. */
-export async function e2eePart(scene: ExtensionScene, { name }: Extension): Promise<ExtensionPart> {
-  const { sources, by, from } = scene.look
-  const [changes, counts] = await Promise.all([changesOf(scene), sources.keyCounts.of(by)])
-  const json = new JsonBytes().text('{')
-  if (changes) json.text('"device_lists":').value({ changed: changes.changed, left: changes.left }).text(',')
-  json.text(`"device_one_time_keys_count":${counts.oneTimeJson}`)
-  json.text(`,"device_unused_fallback_key_types":${counts.unusedFallbackJson}}`)
+export function e2eePart(scene: ExtensionScene, { name }: Extension): ExtensionPart | Promise<ExtensionPart> {
+  const { sources, by } = scene.look
+  const changes = changesOf(scene)
+  const counts = sources.keyCounts.of(by)
+  if (!(changes instanceof Promise) && !(counts instanceof Promise)) return write(scene, name, changes, counts)
+  return Promise.all([changes, counts]).then(([changed, counted]) => write(scene, name, changed, counted))
+}
+
+function write(
+  { look: { sources, by, from } }: ExtensionScene,
+  name: string,
+  changes: DeviceChanges | undefined,
+  counts: KeyCounts,
+): ExtensionPart {
+  const lists = changes && JSON.stringify({ changed: changes.changed, left: changes.left })
+  let text = lists === undefined ? '{' : `{"device_lists":${lists},`
+  text += `"device_one_time_keys_count":${counts.oneTimeJson}`
+  text += `,"device_unused_fallback_key_types":${counts.unusedFallbackJson}}`
   const count = changes === undefined ? 0 : changes.changed.length + changes.left.length
   const fell = from !== undefined && sources.keyCounts.fellSince(by, from.stream.ledger)
-  return { name, json, hasNews: count > 0 || fell }
+  return { name, json: new JsonBytes().text(text), hasNews: count > 0 || fell }
 }
 
 /** Undefined where the client has to begin with all users. */
-async function changesOf({ look, joined, departed }: ExtensionScene): Promise<DeviceChanges | undefined> {
+function changesOf({ look, joined, departed }: ExtensionScene): undefined | DeviceChanges | Promise<DeviceChanges> {
   const { sources, by, from, now } = look
   if (from === undefined) return undefined
-  const since = from.stream
-  const active = await roomsWithEvents(sources, since.events, [...joined.keys()])
-  return deviceChanges({ sources, by, since, now }, joined, [...active], departed)
+  return deviceChanges({ sources, by, since: from.stream, now }, joined, [...joined.keys()], departed)
 }

@@ -8,9 +8,9 @@ import { toDevicePart } from './to-device.ts'
 import { typingPart } from './typing.ts'
 
 /** What the extensions of a request have to say. */
-export async function extensionParts(scene: ExtensionScene): Promise<readonly ExtensionPart[]> {
+export function extensionParts(scene: ExtensionScene): readonly ExtensionPart[] | Promise<readonly ExtensionPart[]> {
   const { toDevice, e2ee, accountData, receipts, typing, threadSubscriptions, presence } = scene.look.sliding.extensions
-  const parts = await Promise.all([
+  const parts = [
     toDevice && toDevicePart(scene, toDevice),
     e2ee && e2eePart(scene, e2ee),
     accountData && accountDataPart(scene, accountData),
@@ -18,6 +18,11 @@ export async function extensionParts(scene: ExtensionScene): Promise<readonly Ex
     typing && typingPart(scene, typing),
     threadSubscriptions && threadSubscriptionsPart(scene, threadSubscriptions),
     presence && presencePart(scene, presence),
-  ])
+  ]
+  if (!parts.some((part) => part instanceof Promise)) return found(parts as readonly (ExtensionPart | undefined)[])
+  return Promise.all(parts).then(found)
+}
+
+function found(parts: readonly (ExtensionPart | undefined)[]): readonly ExtensionPart[] {
   return parts.filter((part): part is ExtensionPart => part !== undefined)
 }

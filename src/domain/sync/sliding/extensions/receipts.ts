@@ -15,24 +15,29 @@ export async function receiptsPart(
   const isFresh = !wasOn(from, 'receipts') || from?.scope !== scopeOf(sliding.extensions)
   const rooms = inScope(scene.rooms, extension).filter(({ wanted }) => wanted.room.isJoined)
   const begun = rooms.filter((room) => shownUpTo(look, isFresh, room) === undefined)
-  const first =
-    begun.length === 0
-      ? new Map<number, JsonObject>()
-      : await own.firstReceipts(
-          by,
-          begun.map(({ answer }) => answer.nid),
-          begun.flatMap((room) => eventsOf(look, room)),
-          now.ledger,
-        )
+  if (begun.length === 0) return write(scene, extension.name, rooms, NONE)
+  const nids = begun.map(({ answer }) => answer.nid)
+  const eventNids = begun.flatMap((room) => eventsOf(look, room))
+  return own.firstReceipts(by, nids, eventNids, now.ledger).then((first) => write(scene, extension.name, rooms, first))
+}
+
+const NONE: ReadonlyMap<number, JsonObject> = new Map()
+
+function write(
+  { look: { sliding }, receipts }: ExtensionScene,
+  name: string,
+  rooms: readonly ScopedRoom[],
+  first: ReadonlyMap<number, JsonObject>,
+): ExtensionPart | undefined {
   const json = new JsonBytes().text('{"rooms":{')
   let isNone = true
   for (const { answer } of rooms) {
-    const content = first.get(answer.nid) ?? scene.receipts.get(answer.nid)
+    const content = first.get(answer.nid) ?? receipts.get(answer.nid)
     if (content === undefined) continue
     json.key(answer.roomId, isNone).value(sliding.shape.hasEphemeralEvents ? { type: 'm.receipt', content } : content)
     isNone = false
   }
-  return isNone ? undefined : { name: extension.name, json: json.text('}}'), hasNews: true }
+  return isNone ? undefined : { name, json: json.text('}}'), hasNews: true }
 }
 
 /** The numbers of the events that the client shows of a room. */
