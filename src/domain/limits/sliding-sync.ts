@@ -16,7 +16,7 @@ export const MAX_PATTERN_CHARS = 255
 export const MAX_EXTENSION_ROOMS = 1_000
 /** Events of one room in an answer. */
 export const MAX_SLIDING_TIMELINE = 100
-/** Rooms in one answer that the client does not have yet. The others come with the next one. */
+/** Rooms in one answer that the client does not have yet, and others with news. The rest comes with the next one. */
 export const MAX_SLIDING_ROOMS = 300
 /** Messages to the device in an answer. */
 export const MAX_TO_DEVICE_SENT = 100

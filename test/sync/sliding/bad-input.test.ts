@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { MAX_SLIDING_TIMELINE } from '../../../src/domain/limits/sliding-sync.ts'
+import { MAX_SLIDING_ROOMS, MAX_SLIDING_TIMELINE } from '../../../src/domain/limits/sliding-sync.ts'
 import { type House, openHouse, type Person } from '../../rooms/people.ts'
 import type { Json } from '../../support/api.ts'
 import { Connection, FORMS, wire } from './connection.ts'
@@ -126,11 +126,25 @@ describe.each(FORMS)('what makes no sense, or is too much, in the %s form', (for
     const filters = { room_name_like: `${'*a'.repeat(200)}(((` }
     expect((await ask({ lists: { a: list([[0, 9]], { filters }) } })).body.lists.a.count).toBe(0)
   })
+})
 
-  it('gives a list without a range in answers of bounded size, which continue by themselves', async () => {
-    const client = new Connection(alice, form, 'whole')
-    expect(Object.keys((await client.next({ lists: { a: { limit: 1 } } })).rooms)).toHaveLength(3)
-  })
+it('gives a list without a range in answers of bounded size, which follow at once', async () => {
+  const hoarder = await house.person('hoarder')
+  const extra = 10
+  for (let made = 0; made < MAX_SLIDING_ROOMS + extra; made += 31) {
+    await Promise.all(Array.from({ length: 31 }, () => hoarder.createRoom({})))
+  }
+  const client = new Connection(hoarder, 'merged', 'whole')
+  const request = { lists: { a: { limit: 0 } }, timeout: 60_000 }
+  const first = await client.next(request)
+  expect(Object.keys(first.rooms)).toHaveLength(MAX_SLIDING_ROOMS)
+  expect(first.lists.a.count).toBe(MAX_SLIDING_ROOMS + extra)
+  const begun = performance.now()
+  const second = await client.next(request)
+  expect(performance.now() - begun).toBeLessThan(30_000)
+  const both = new Set([...Object.keys(first.rooms), ...Object.keys(second.rooms)])
+  expect(both.size).toBe(MAX_SLIDING_ROOMS + extra)
+  expect((await client.next({ ...request, timeout: 0 })).rooms).toEqual({})
 })
 
 it('refuses users without a device', async () => {

@@ -60,7 +60,7 @@ function isFulfilled(look: SlidingLook, { wish }: WantedRoom, sent: SentRoom, ro
     sent.timelineLimit >= wish.timelineLimit &&
     sent.required.key === wish.required.key &&
     sent.isDirect === look.direct.has(room.id) &&
-    !wasResyncedWithin(look, room.nid)
+    !wasResyncedWithin({ ...look, since: sentUpTo(look, sent) }, room.nid)
   )
 }
 

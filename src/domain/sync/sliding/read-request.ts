@@ -15,6 +15,7 @@ import {
   MAX_STATE_PATTERNS_IN_ALL,
   MAX_UNSTABLE_SUBSCRIPTIONS,
 } from '../../limits/sliding-sync.ts'
+import { scopeOf } from './position.ts'
 import { readExtensions } from './read-extensions.ts'
 import type { Asked, ListFilters, RoomWish, SlidingList, SlidingRequest } from './request.ts'
 import { ME, RequiredPart, type RequiredState, requiredState, type StatePattern } from './required-state.ts'
@@ -104,7 +105,7 @@ export function createSlidingRequests(budget: ByteBudget): SlidingRequests {
     const wishes = byWishes.get(key) ?? { ...wishesOf(), bytes: READ_BYTES + 4 * wanted.length }
     byWishes.set(key, wishes)
     const { lists, subscriptions } = wishes
-    const asked = { shape, connId, lists, subscriptions, extensions, key: `${key} ${text}` }
+    const asked = { shape, connId, lists, subscriptions, extensions, scope: scopeOf(extensions), key: `${key} ${text}` }
     byBody.set(body, asked)
     return asked
   }

@@ -12,6 +12,8 @@ export interface Asked {
   /** By room id. */
   readonly subscriptions: ReadonlyMap<string, RoomWish>
   readonly extensions: SlidingExtensions
+  /** Stands for the rooms that extensions are wanted for. */
+  readonly scope: string
   /** The same for requests that ask for the same. */
   readonly key: string
 }

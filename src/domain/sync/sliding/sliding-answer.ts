@@ -64,15 +64,17 @@ interface Answered {
 
 const NOTHING: Answered = { answered: [], receipts: new Map(), hasMore: false }
 
-/** Looks at the rooms that are asked for. Of those that the client has not, as many as fit into an answer: the others come with the next. */
+/** Looks at the rooms that are asked for. If there is more in them than fits into an answer, the rest comes with the next one. */
 async function answersOf(look: SlidingLook, { joined }: RoomOrder, windows: Windows): Promise<Answered> {
   const { record } = look
   const known: WantedRoom[] = []
   const begun: WantedRoom[] = []
   for (const wanted of windows.rooms.values()) (record.rooms.has(wanted.room.nid) ? known : begun).push(wanted)
-  const rooms = [...known, ...begun.slice(0, MAX_SLIDING_ROOMS)]
   const inside = known.filter(({ room }) => joined.has(room.nid)).map(({ room }) => room.nid)
   const [withEvents, receipts] = await Promise.all([eventfulOf(look, inside), receiptsOf(look, inside)])
+  const busy = new Set([...withEvents].slice(MAX_SLIDING_ROOMS))
+  const going = busy.size === 0 ? known : known.filter(({ room }) => !busy.has(room.nid))
+  const rooms = [...going, ...begun.slice(0, MAX_SLIDING_ROOMS)]
   await warmUp(look, rooms, withEvents)
   const answerOne = (wanted: WantedRoom): Promise<RoomAnswer> => {
     const { nid, isJoined } = wanted.room
@@ -87,7 +89,7 @@ async function answersOf(look: SlidingLook, { joined }: RoomOrder, windows: Wind
     const answers = await Promise.all(some.map(answerOne))
     for (const [index, answer] of answers.entries()) answered.push({ wanted: some[index]!, answer })
   }
-  return { answered, receipts, hasMore: begun.length > MAX_SLIDING_ROOMS }
+  return { answered, receipts, hasMore: begun.length > MAX_SLIDING_ROOMS || busy.size > 0 }
 }
 
 /** Rooms, by how far the client was sent them. */

@@ -11,7 +11,7 @@ import { isSamePosition, type StreamPosition } from '../token.ts'
 import type { Connections } from './connections.ts'
 import { classicRequest, type SlidingLook } from './look.ts'
 import { createOneAtATime } from './one-at-a-time.ts'
-import { encodePos, extensionBits, type SlidingPosition, scopeOf } from './position.ts'
+import { encodePos, extensionBits, type SlidingPosition } from './position.ts'
 import type { SlidingRequest } from './request.ts'
 import { type SlidingAnswer, slidingAnswer } from './sliding-answer.ts'
 import type { SlidingSources } from './sources.ts'
@@ -127,7 +127,7 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
     // An answer without news is not written down: the client stays where it is, and the next look begins there.
     const stays = isEmpty && answer.rooms !== undefined && request.pos !== undefined
     const kept = answer.rooms && !stays ? await connections.advance(connection, record, answer.rooms) : record
-    const scope = scopeOf(asked.extensions)
+    const { scope } = asked
     const next = { stream: now, version: kept.version, extensions: extensionBits(asked.extensions), scope }
     const isThere = stays || (from !== undefined && isEmpty && isSameIn(next, from))
     const pos = isThere ? request.pos! : encodePos(next, tag)

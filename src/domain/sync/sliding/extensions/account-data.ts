@@ -7,7 +7,7 @@ import { writeDataList } from '../../account-data-section.ts'
 import { changedPushRules } from '../../answer.ts'
 import type { StreamPosition } from '../../token.ts'
 import type { SlidingLook } from '../look.ts'
-import { scopeOf, wasOn } from '../position.ts'
+import { wasOn } from '../position.ts'
 import type { RoomExtension } from '../request.ts'
 import { byLedger, type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom } from './extension.ts'
 
@@ -28,7 +28,7 @@ export function accountDataPart(
   const { look } = scene
   const { sources, by, from, sliding } = look
   const since = from && wasOn(from, 'accountData') ? from.stream : undefined
-  const isFresh = since === undefined || from?.scope !== scopeOf(sliding.extensions)
+  const isFresh = since === undefined || from?.scope !== sliding.scope
   const rules = changedPushRules({ ...look, since })
   const isQuiet = (after = 0) => after > 0 && sources.userLedger.since(by.userNid, after) === false
   const groups = [...byLedger(look, isFresh, inScope(scene.rooms, extension))]

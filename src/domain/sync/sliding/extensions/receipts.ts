@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../../core/json.ts'
 import { JsonBytes } from '../../../../core/json-bytes.ts'
 import type { SlidingLook } from '../look.ts'
-import { scopeOf, wasOn } from '../position.ts'
+import { wasOn } from '../position.ts'
 import type { RoomExtension } from '../request.ts'
 import { type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom, shownUpTo } from './extension.ts'
 
@@ -12,7 +12,7 @@ export async function receiptsPart(
 ): Promise<ExtensionPart | undefined> {
   const { look } = scene
   const { own, by, now, from, sliding } = look
-  const isFresh = !wasOn(from, 'receipts') || from?.scope !== scopeOf(sliding.extensions)
+  const isFresh = !wasOn(from, 'receipts') || from?.scope !== sliding.scope
   const rooms = inScope(scene.rooms, extension).filter(({ wanted }) => wanted.room.isJoined)
   const begun = rooms.filter((room) => shownUpTo(look, isFresh, room) === undefined)
   if (begun.length === 0) return write(scene, extension.name, rooms, NONE)

@@ -1,5 +1,5 @@
 import { JsonBytes } from '../../../../core/json-bytes.ts'
-import { scopeOf, wasOn } from '../position.ts'
+import { wasOn } from '../position.ts'
 import type { RoomExtension } from '../request.ts'
 import { type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom } from './extension.ts'
 
@@ -7,7 +7,7 @@ import { type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom } fro
 export function typingPart(scene: ExtensionScene, extension: RoomExtension): ExtensionPart | undefined {
   const { look } = scene
   const { from, sliding, ignored } = look
-  const isFresh = !wasOn(from, 'typing') || from?.scope !== scopeOf(sliding.extensions)
+  const isFresh = !wasOn(from, 'typing') || from?.scope !== sliding.scope
   const json = new JsonBytes().text('{"rooms":{')
   let isNone = true
   for (const room of inScope(scene.rooms, extension)) {
