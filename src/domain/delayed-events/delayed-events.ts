@@ -16,12 +16,14 @@ import {
   findDelayedEvent,
   firstDueAt,
   insertDelayedEvent,
+  postponeDelayedEvent,
   restartDelayedEvent,
   scheduledOf,
 } from '../../store/rooms/delayed-events.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock, Random } from '../clock.ts'
 import {
+  DELAYED_PAUSE_MS,
   DELAYED_RETRY_MS,
   DELAYED_ROOMS_AT_ONCE,
   DELAYED_SENT_AT_ONCE,
@@ -115,13 +117,19 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
     return finalise(row, action === 'send' ? { eventId: await parts.send(row) } : {})
   }
 
+  /** It is not the event's fault. Others must not wait behind it. */
+  async function postpone(delayId: string, err: unknown): Promise<void> {
+    log.warn({ err }, 'a delayed event could not be sent; it will be tried again')
+    await db.tx((tx) => postponeDelayedEvent(tx, delayId, clock.now() + DELAYED_RETRY_MS))
+  }
+
   async function sendInTurn(delayId: string): Promise<void> {
     const row = await findDelayedEvent(db, delayId)
     if (row === undefined || row.finalised_at !== null || row.due_at > clock.now()) return
     try {
       await finalise(row, { eventId: await parts.send(row) })
     } catch (error) {
-      if (!(error instanceof ProtocolError) || error.status >= 500) throw error
+      if (!(error instanceof ProtocolError) || error.status >= 500) return postpone(delayId, error)
       log.info({ delay_id: delayId.slice(0, 4), reason: error.message }, 'a delayed event could not be sent')
       await finalise(row, { error: JSON.stringify(error) })
     }
@@ -178,7 +186,7 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
       const now = clock.now()
       if (now < quietUntil) return
       // Where something fails. What is scheduled meanwhile lowers it again.
-      quietUntil = now + DELAYED_RETRY_MS
+      quietUntil = now + DELAYED_PAUSE_MS
       for (let isFull = true; isFull; ) {
         const due = await dueDelayedEvents(db, clock.now(), DELAYED_SENT_AT_ONCE)
         if (!(await sendAll(due, isOver)) || isOver()) return

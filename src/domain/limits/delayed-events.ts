@@ -12,8 +12,9 @@ export const DELAYED_SUMS_EVERY_MS = 60_000
 /** Due events that are sent at a time, and rooms among them that are written to at the same time. */
 export const DELAYED_SENT_AT_ONCE = 200
 export const DELAYED_ROOMS_AT_ONCE = 8
-/** A pause after the database has failed. */
-export const DELAYED_RETRY_MS = 1_000
+/** A pause after the database has failed, and before an event is tried again that could not be written. */
+export const DELAYED_PAUSE_MS = 1_000
+export const DELAYED_RETRY_MS = 5_000
 /** How long ended ones are shown to their user, and how many of each user. */
 export const FINALISED_DELAYED_KEPT_MS = 7 * 24 * 3_600_000
 export const MAX_FINALISED_DELAYED_PER_USER = 100

@@ -131,6 +131,11 @@ export async function restartDelayedEvent(tx: Tx, delayId: string, now: number):
   )
 }
 
+/** Has one tried again later, after others that are due. */
+export async function postponeDelayedEvent(tx: Tx, delayId: string, dueAt: number): Promise<void> {
+  await tx.query('UPDATE delayed_event SET due_at = $2 WHERE delay_id = $1 AND finalised_at IS NULL', [delayId, dueAt])
+}
+
 /** Ends one, and forgets all but the newest of its user that have ended. @param kept how many stay */
 export async function finaliseDelayedEvent(
   tx: Tx,

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ProtocolError } from '../../src/core/errors.ts'
+import type { EventId, RoomId, UserId } from '../../src/core/ids.ts'
+import { createDelayedEvents } from '../../src/domain/delayed-events/delayed-events.ts'
+import { DELAYED_RETRY_MS, DELAYED_SENT_AT_ONCE } from '../../src/domain/limits/delayed-events.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+const by = { userId: '@a:hs' as UserId, userNid: 1, deviceId: 'D', tokenNid: 1, isGuest: false }
+
+it('a room that cannot be written to keeps no other waiting, and is tried again', async () => {
+  const sent: string[] = []
+  let isBroken = true
+  let now = 1_000_000
+  const delayed = createDelayedEvents({
+    config: { calls: { delayed_events: { max_delay_seconds: 100, max_scheduled: 1_000 } } } as never,
+    db: database.db,
+    clock: { now: () => now },
+    random: { bytes: randomBytes },
+    log: pino({ level: 'silent' }),
+    async send({ room_id, type }) {
+      if (room_id === '!broken:hs' && isBroken) throw new ProtocolError('M_UNKNOWN', 'too busy', { status: 503 })
+      sent.push(type)
+      return `$${type}` as EventId
+    },
+  })
+  const schedule = (roomId: string, type: string, delayMs: number) => {
+    const what = { content: {}, offence: undefined, stateKey: undefined, transaction: undefined, isOldForm: false }
+    return delayed.schedule(by, { ...what, roomId: roomId as RoomId, type, delayMs })
+  }
+  for (let i = 0; i < DELAYED_SENT_AT_ONCE + 20; i++) await schedule('!broken:hs', `b${i}`, 1)
+  await schedule('!good:hs', 'good', 2)
+  now += 10
+  await delayed.sendDue(() => false)
+  expect(sent).toEqual(['good'])
+  isBroken = false
+  now += DELAYED_RETRY_MS
+  await delayed.sendDue(() => false)
+  expect(sent).toHaveLength(DELAYED_SENT_AT_ONCE + 21)
+  expect(await delayed.list(by)).toEqual([])
+}, 60_000)
