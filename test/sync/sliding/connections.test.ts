@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MAX_CONNECTIONS_PER_DEVICE } from '../../../src/domain/limits/sliding-sync.ts'
 import { type House, inRoom, openHouse, type Person } from '../../rooms/people.ts'
 import { type Json, login } from '../../support/api.ts'
-import { bodiesOf, Connection, FORMS } from './connection.ts'
+import { bodiesOf, Connection, FORMS, stateOf } from './connection.ts'
 
 let house: House
 let alice: Person
@@ -37,6 +37,22 @@ const rowsOf = async (userId: string) => {
 
 describe.each(FORMS)('connections of the %s form', (form) => {
   const connect = (person = bob) => new Connection(person, form, `c${++conn}`)
+
+  it('lazily loaded members of a lost answer come again, though nothing happened meanwhile', async () => {
+    const client = connect()
+    await client.next({ lists: { all: { range: [0, 9], limit: 1 } } })
+    await alice.say(room, 'who says this?')
+    await client.next({ lists: { all: { range: [0, 9], limit: 1 } } })
+    const opened = { rooms: { [room]: { limit: 10, lazy: true } } }
+    const members = (answer: Json) => stateOf(answer.rooms[room]).filter((name) => name.startsWith('m.room.member'))
+    const { body: lost } = await client.ask(opened)
+    expect(members(lost)).toContain(`m.room.member|${alice.userId}`)
+    expect(members(await client.next(opened))).toEqual(members(lost))
+    const fresh = connect()
+    await fresh.ask(opened)
+    await fresh.next({ rooms: { [room]: { limit: 1 } } })
+    expect(members(await fresh.next(opened))).toContain(`m.room.member|${alice.userId}`)
+  })
 
   it('15: a repeated position gives the same again, also for another body', async () => {
     const client = connect()

@@ -10,10 +10,12 @@ import {
 import type { Database } from '../../../store/db/db.ts'
 import type { Clock } from '../../clock.ts'
 import { CONNECTION_UNUSED_MS, MAX_CONNECTIONS_PER_DEVICE } from '../../limits/sliding-sync.ts'
-import { EMPTY_RECORD, readRecord, recordBytes, type SlidingRecord, writeRecord } from './record.ts'
+import { readRecord, recordBytes, type SlidingRecord, writeRecord } from './record.ts'
 
 /** What clients of sliding sync were sent. A connection that was sent no room has no record, and never ends. */
 export interface Connections {
+  /** The record of a client that was sent no room. */
+  begin(): SlidingRecord
   /** What the client had been sent at a version; undefined if that is no longer, or never was, kept. */
   at(key: ConnectionKey, version: number): SlidingRecord | undefined | Promise<SlidingRecord | undefined>
   /** Keeps what a new answer adds to `base`, before it is sent. Returns the record with its version. */
@@ -45,6 +47,10 @@ export function createConnections(parts: {
   /** The answers of one connection are written one after another. */
   const turns = createKeyedQueue<string>()
   let sweptAt = clock.now()
+  /** Below all versions. */
+  let lineages = 0
+
+  const begin = (): SlidingRecord => ({ version: 0, rooms: new Map(), lineage: --lineages })
 
   const nameOf = ({ userNid, deviceId, connId }: ConnectionKey) => `${userNid} ${deviceId} ${connId}`
 
@@ -81,12 +87,15 @@ export function createConnections(parts: {
     if (newest.version === version && base) known.set(name, { ...connection, base: undefined })
     if (clock.now() - connection.usedAt > USED_EVERY_MS) use(key, name, connection).catch(() => {})
     if (newest.version === version) return newest
-    return base?.version === version ? base : undefined
+    // The answer after it was lost, with all that it held.
+    return base?.version === version ? { ...base, lineage: --lineages } : undefined
   }
 
   return {
+    begin,
+
     at(key, version) {
-      if (version === 0) return EMPTY_RECORD
+      if (version === 0) return begin()
       const name = nameOf(key)
       const connection = known.get(name)
       if (connection) return recordAt(key, version, connection)
@@ -101,7 +110,7 @@ export function createConnections(parts: {
       return turns.run(name, async () => {
         const now = clock.now()
         const version = Math.max(known.get(name)?.newest.version ?? 0, base.version, now) + 1
-        const newest: SlidingRecord = { version, rooms }
+        const newest: SlidingRecord = { version, rooms, lineage: base.lineage }
         const answer = { base: base.version, version, record: writeRecord(newest), usedAt: now }
         await db.tx((tx) => putConnection(tx, key, { ...answer, most: MAX_CONNECTIONS_PER_DEVICE }))
         known.set(name, { newest, base: base.version === 0 ? undefined : base, usedAt: now })

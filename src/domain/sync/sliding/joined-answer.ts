@@ -1,4 +1,4 @@
-import { avatarOf, avatarUrlOf, displayNameOf, roomNameOf } from '../../../core/event/content.ts'
+import { avatarUrlOf, displayNameOf } from '../../../core/event/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
@@ -15,6 +15,7 @@ import { totalOf } from '../unread-mark.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
 import type { SentRoom } from './record.ts'
 import { liveIn, type RoomAnswer, sentNow, writeCommon } from './room-answer.ts'
+import { namesIn } from './room-names.ts'
 import { type StateChanges, stateChanges } from './state-changes.ts'
 import type { WantedRoom } from './windows.ts'
 
@@ -177,23 +178,12 @@ function isSummedUp({ types }: StateChanges, { limited }: TimelineSlice, wasResy
 const SUMMED = ['m.room.member', 'm.room.name', 'm.room.avatar']
 
 /** The fields by which a client shows a room in a list, as far as they changed; each with a comma before it. */
-async function summaryOf(look: SlidingLook, room: Room, end: StateMap, { types }: StateChanges): Promise<string> {
-  const { sliding } = look
-  const [nameEvent, avatarEvent] = await Promise.all([
-    room.stateEvent('m.room.name', '', end),
-    room.stateEvent('m.room.avatar', '', end),
-  ])
-  const name = roomNameOf(nameEvent)
-  const parts: string[] = []
-  const show = (key: string, type: string, value: string | undefined): void => {
-    if (types !== undefined && !types.has(type)) return
-    const isGone = value === undefined && types !== undefined && sliding.shape.showsRemoved
-    if (value !== undefined || isGone) parts.push(`,"${key}":${JSON.stringify(value ?? null)}`)
-  }
-  show('name', 'm.room.name', name)
-  show('avatar', 'm.room.avatar', avatarOf(avatarEvent))
+async function summaryOf(look: SlidingLook, room: Room, end: StateMap, changes: StateChanges): Promise<string> {
+  const { types } = changes
+  const { json, hasName } = await namesIn(look, room, end, changes)
+  const parts = [json]
   const isRenamed = types === undefined || types.has('m.room.name') || types.has('m.room.member')
-  if (name === undefined && isRenamed) parts.push(`,"heroes":${JSON.stringify(await heroesOf(look, room, end))}`)
+  if (!hasName && isRenamed) parts.push(`,"heroes":${JSON.stringify(await heroesOf(look, room, end))}`)
   if (types === undefined || types.has('m.room.member')) {
     parts.push(`,"joined_count":${room.counts.join},"invited_count":${room.counts.invite}`)
   }

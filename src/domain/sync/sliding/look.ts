@@ -16,7 +16,7 @@ export interface SlidingLook extends Look {
   readonly record: SlidingRecord
   /** The rooms of the user's direct chats, by id. */
   readonly direct: ReadonlySet<string>
-  /** Stands for the connection among all. */
+  /** Stands for the connection among all, with its lineage. */
   readonly connection: string
 }
 

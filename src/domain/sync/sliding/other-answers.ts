@@ -12,7 +12,8 @@ import { loadState, writeEventList, writeState } from '../room-section.ts'
 import { isNewer } from '../token.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
 import { liveIn, type RoomAnswer, sentNow, writeCommon } from './room-answer.ts'
-import { stateChanges } from './state-changes.ts'
+import { namesIn } from './room-names.ts'
+import { type StateChanges, stateChanges } from './state-changes.ts'
 import type { WantedRoom } from './windows.ts'
 
 /** What a client needs of a room that the user is not in. */
@@ -74,7 +75,8 @@ async function departed(view: SlidingLook, wanted: WantedRoom, room: Room, depar
   const { leaving, last, known } = departure
   const { slice, shown } = last
   const isInitial = known === undefined && last.end !== undefined
-  const changes = await changesUntil(view, wanted, room, departure)
+  const end = last.end === undefined ? undefined : await stateUntil(view, room, leaving, last.end)
+  const changes = end ? changesUntil(view, wanted, room, { ...departure, end }) : NO_CHANGES
   const nids = new Set(changes.nids)
   // Without a membership field, clients learn of it from the state alone.
   if (!shape.hasMembership || last.end === undefined) nids.add(leaving.nid)
@@ -83,6 +85,7 @@ async function departed(view: SlidingLook, wanted: WantedRoom, room: Room, depar
     : []
   const out = begin(view, wanted)
   if (isInitial) out.text(',"initial":true')
+  if (end) out.text((await namesIn(view, room, end, changes)).json)
   writeState(out.text(',"required_state":'), view, await loadState(view, room, [...nids]), removed)
   writeEventList(out.text(',"timeline":'), view, shown, last.extras)
   out.text(`,"num_live":${liveIn(view, shown)},"limited":${slice.limited}`)
@@ -92,10 +95,22 @@ async function departed(view: SlidingLook, wanted: WantedRoom, room: Room, depar
 const NO_CHANGES = { nids: new Set<number>(), removed: [], types: undefined }
 
 /** The state up to the leave, and the leave. */
-async function changesUntil(view: SlidingLook, { wish }: WantedRoom, room: Room, { leaving, last, known }: Ending) {
-  if (last.end === undefined) return NO_CHANGES
-  const then = await view.sources.states.at(room, until(view.now.events, last.end))
-  const end = leaving.keyId === undefined ? then : setState(then, leaving.keyId, leaving.nid)
+async function stateUntil(
+  view: SlidingLook,
+  room: Room,
+  leaving: RoomEvent,
+  end: NonNullable<LastTimeline['end']>,
+): Promise<StateMap> {
+  const then = await view.sources.states.at(room, until(view.now.events, end))
+  return leaving.keyId === undefined ? then : setState(then, leaving.keyId, leaving.nid)
+}
+
+function changesUntil(
+  view: SlidingLook,
+  { wish }: WantedRoom,
+  room: Room,
+  { last, known, end }: Ending & { readonly end: StateMap },
+): StateChanges {
   const requiredBefore = known && view.record.rooms.get(room.nid)?.required
   const { events: timeline, limited } = last.slice
   const since = view.since?.events

@@ -24,9 +24,9 @@ export interface SlidingRecord {
   /** Larger for newer answers; 0 for a client that was sent no room. */
   readonly version: number
   readonly rooms: ReadonlyMap<number, SentRoom>
+  /** Stands for the answers that led here, and that the client has. It differs after an answer that was lost. Only kept in memory. */
+  readonly lineage: number
 }
-
-export const EMPTY_RECORD: SlidingRecord = { version: 0, rooms: new Map() }
 
 export function isSameRoom(one: SentRoom, other: SentRoom): boolean {
   return (
@@ -70,7 +70,7 @@ class Places {
 }
 
 /** Wishes and positions are shared by rooms, so each is written once. */
-export function writeRecord({ rooms }: SlidingRecord): string {
+export function writeRecord({ rooms }: Pick<SlidingRecord, 'rooms'>): string {
   const parts = new Places()
   const wishes = new Places()
   const positions = new Places()
@@ -107,7 +107,7 @@ export function readRecord(version: number, text: string): SlidingRecord {
     const upTo = at === undefined ? undefined : positions[at]
     return [nid, { required: wishes[wish]!, timelineLimit, isDirect: isDirect === 1, upTo }]
   })
-  return { version, rooms: new Map(rooms) }
+  return { version, rooms: new Map(rooms), lineage: version }
 }
 
 const RECORD_BYTES = 400

@@ -113,7 +113,7 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
       from,
       record,
       direct: finding instanceof Promise ? await finding : finding,
-      connection: name,
+      connection: `${name} ${record.lineage}`,
     }
     const answer = await slidingAnswer(look)
     return { isEmpty: answer.isEmpty, now, answer }

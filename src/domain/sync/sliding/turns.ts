@@ -5,7 +5,7 @@ import type { Restores } from '../../restores.ts'
 import { epochOf, type StreamPosition } from '../token.ts'
 import type { Connections } from './connections.ts'
 import { connectionTag, decodePos, type SlidingPosition } from './position.ts'
-import { EMPTY_RECORD, type SlidingRecord } from './record.ts'
+import type { SlidingRecord } from './record.ts'
 import type { SlidingRequest } from './request.ts'
 
 /** One request on its way. */
@@ -40,7 +40,7 @@ export function createTurns(parts: {
     const connection = { userNid: by.userNid, deviceId: by.deviceId, connId }
     const tag = connectionTag(by, connId)
     const turn = { by, request, connection, name: connectionName(by, connId), tag }
-    if (pos === undefined) return { ...turn, from: undefined, record: EMPTY_RECORD }
+    if (pos === undefined) return { ...turn, from: undefined, record: connections.begin() }
     const decoded = decodePos(pos, tag)
     // What the client has from after the backup that the database was restored from is not so any more.
     const isLost = decoded && parts.restores.lostAfter(decoded.stream, epochOf(decoded.stream)) !== undefined

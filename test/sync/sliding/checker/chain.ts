@@ -3,7 +3,15 @@ import type { Dice } from '../../../federation/dice.ts'
 import { inRoom, type Person } from '../../../rooms/people.ts'
 import { type Api, ApiError, type Json } from '../../../support/api.ts'
 import { type Ask, callOf, type Form, newsOf, type RoomNews, type Wish } from './asking.ts'
-import { checkLazyMembers, checkState, checkSummary, checkTimeline, together, type Wanted } from './checks.ts'
+import {
+  checkLazyMembers,
+  checkName,
+  checkState,
+  checkSummary,
+  checkTimeline,
+  together,
+  type Wanted,
+} from './checks.ts'
 import { createExtras, type Extras } from './extras.ts'
 import { KnownRoom } from './known-room.ts'
 import { shapeProblems } from './shape.ts'
@@ -217,6 +225,7 @@ export class Chain {
       ...checkState(known, truth, least),
     ]
     if (isJoined) problems.push(...checkSummary(known, truth))
+    else problems.push(...checkName(known, truth))
     if (news === undefined) return problems
     const { isInitial, isLimited, isExpanded, timeline, raw } = news
     problems.push(...checkLazyMembers(known, news, wanted))

@@ -84,7 +84,8 @@ export function checkLazyMembers(known: KnownRoom, { timeline }: RoomNews, { isL
 export function checkSummary(known: KnownRoom, truth: Truth): string[] {
   const received = `${known.counts.get('joined_count')} joined, ${known.counts.get('invited_count') ?? 0} invited`
   const right = `${truth.joined} joined, ${truth.invited} invited`
-  const problems = received === right ? [] : [`${received}; should be ${right}`]
-  if (truth.name !== undefined && known.name !== truth.name) problems.push(`name ${known.name}, not ${truth.name}`)
-  return problems
+  return [...(received === right ? [] : [`${received}; should be ${right}`]), ...checkName(known, truth)]
 }
+
+export const checkName = (known: KnownRoom, { name }: Truth): string[] =>
+  name === undefined || known.name === name ? [] : [`name ${known.name}, not ${name}`]
