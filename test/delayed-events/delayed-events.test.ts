@@ -241,9 +241,9 @@ describe('bounds', () => {
     expect(await waiting(bob)).toEqual([])
   })
 
-  it('refuses the 101st of 10,000, says when to come again, and keeps the others', async () => {
+  it('refuses the 101st of 1,000, says when to come again, and keeps the others', async () => {
     const answers: Json[] = []
-    for (let i = 0; i < 10_000; i += 100) {
+    for (let i = 0; i < 1_000; i += 100) {
       const some = Array.from({ length: 100 }, (_, j) =>
         put(`/rooms/${enc(room)}/delayed_event/m.room.message/many${i + j}`, { delay_ms: HOUR, content: body('x') }),
       )
@@ -251,7 +251,7 @@ describe('bounds', () => {
     }
     const refused = answers.filter(({ status }) => status === 429)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(100)
-    expect(refused).toHaveLength(9_900)
+    expect(refused).toHaveLength(900)
     expect(refused[0].body).toMatchObject({ errcode: 'M_LIMIT_EXCEEDED', retry_after_ms: expect.any(Number) })
     expect(refused[0].body.retry_after_ms).toBeGreaterThan(HOUR - 120_000)
     expect(await waiting(bob)).toHaveLength(100)
