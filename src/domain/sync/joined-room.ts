@@ -114,9 +114,11 @@ async function allNews({ sources, by, now }: Look, room: Room, news: RoomNews): 
 }
 
 function timelineOf(look: Look, room: Room, isNew: boolean): TimelineSlice | Promise<TimelineSlice> {
-  const { since, now, by } = look
+  const { since, now, by, request } = look
   const seesFrom = room.localMembers.get(by.userNid)?.since ?? Number.POSITIVE_INFINITY
-  return shownTimeline(look, room, { since: isNew ? undefined : since?.events, upTo: now.events, seesFrom })
+  // After a restore only what came with it: clients that find an event that they have keep their timeline, with what was lost in it.
+  const from = isNew ? request.lostAfter?.events : since?.events
+  return shownTimeline(look, room, { since: from, upTo: now.events, seesFrom })
 }
 
 export function stateNow({ now, sources }: Look, room: Room): StateMap | Promise<StateMap> {
