@@ -6,6 +6,7 @@ import { AccountDataRow, accountDataBetween } from '../../store/accounts/account
 import { getRecentTimelines } from '../../store/events/events.ts'
 import type { ToDeviceRow } from '../../store/keys/to-device.ts'
 import type { Requester } from '../accounts/requester.ts'
+import { allOf } from '../all-of.ts'
 import type { KeyCounts } from '../keys/key-counts.ts'
 import { MAX_ANSWER_PART_BYTES, MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
 import type { Room } from '../rooms/room/room.ts'
@@ -46,14 +47,14 @@ export async function answerOf(
   const ignoring = sources.ignoredUsers.of(by.userNid)
   const ignored = ignoring instanceof Promise ? await ignoring : ignoring
   const look: Look = { sources, by, request, since, now, ignored, timeMs: sources.clock.now() }
-  const reading = sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger)
-  const mail = reading instanceof Promise ? await reading : reading
-  const known = sources.userRooms.of(by.userNid)
-  const rooms = known instanceof Promise ? await known : known
+  const reading = allOf([
+    sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger),
+    sources.userRooms.of(by.userNid),
+    changedAccountData(look),
+  ])
+  const [mail, rooms, accountData] = reading instanceof Promise ? await reading : reading
   const standing = standingOf(look, rooms)
   const { joined, entered, departed } = standing instanceof Promise ? await standing : standing
-  const changes = changedAccountData(look)
-  const accountData = changes instanceof Promise ? await changes : changes
   const rules = changedPushRules(look)
   const news = recentNews(look, joined, accountData) ?? (await newsOfJoined(look, joined, accountData))
   const active = news.map(({ roomNid }) => roomNid)
@@ -205,23 +206,19 @@ async function newsOfJoined(
   const receiptRooms = since
     ? roomNids.filter((nid) => sources.roomLedger.since(nid, since.ledger) !== false)
     : roomNids
-  const receipts =
-    receiptRooms.length === 0
-      ? new Map<number, JsonObject>()
-      : await sources.receipts(look.by, receiptRooms, since?.ledger ?? 0, now.ledger)
   const ofRooms = accountData.filter((row) => row.room_id !== '')
   const byRoomId = groupBy(ofRooms, (row) => row.room_id)
-  const touched = new Set<number>()
-  if (byRoomId.size > 0) {
-    for (const roomId of byRoomId.keys()) {
-      const room = await sources.registry.get(roomId as never)
-      if (room) touched.add(room.nid)
-    }
-  }
+  const [receipts, touched] = await Promise.all([
+    receiptRooms.length === 0
+      ? new Map<number, JsonObject>()
+      : sources.receipts(look.by, receiptRooms, since?.ledger ?? 0, now.ledger),
+    // A first sync shows all rooms.
+    since ? numbersOf(look, byRoomId.keys()) : NO_ROOMS,
+    since ? undefined : warm(look, roomNids),
+  ])
   const wanted = roomNids.filter(
     (nid) => withEvents.has(nid) || receipts.has(nid) || touched.has(nid) || typesAnew(look, nid),
   )
-  if (!since) await warm(look, wanted)
   const news: RoomNews[] = []
   for (const nid of wanted) {
     const roomId = byRoomId.size > 0 ? (await sources.registry.getByNid(nid)).id : ''
@@ -235,6 +232,15 @@ async function newsOfJoined(
   return news
 }
 
+async function numbersOf({ sources }: Look, roomIds: Iterable<string>): Promise<ReadonlySet<number>> {
+  const found = new Set<number>()
+  for (const roomId of roomIds) {
+    const room = await sources.registry.get(roomId as never)
+    if (room) found.add(room.nid)
+  }
+  return found
+}
+
 function typesAnew({ sources, since }: Look, roomNid: number): boolean {
   const typing = sources.typing(roomNid)
   return typing !== undefined && since !== undefined && typing.position > since.ephemeral
@@ -242,26 +248,16 @@ function typesAnew({ sources, since }: Look, roomNid: number): boolean {
 
 /** Loads what a sync needs of many rooms that are new to it at once, instead of room by room. */
 export async function warm({ sources, by, request }: Look, roomNids: readonly number[]): Promise<void> {
-  const rooms = await Promise.all(roomNids.map((nid) => sources.registry.getByNid(nid)))
-  const cold = rooms.filter(({ timeline }) => timeline.length === 0)
+  const { registry, db, events, unread } = sources
+  const cold = roomNids.filter((nid) => (registry.peekAlive(nid)?.timeline.length ?? 0) === 0)
   const limit = Math.min((request.filter.room.timeline.limit ?? 10) + 1, MAX_WARMED_EVENTS)
   const [rows] = await Promise.all([
-    cold.length === 0
-      ? []
-      : getRecentTimelines(
-          sources.db,
-          cold.map(({ nid }) => nid),
-          limit,
-        ),
-    sources.unread.counts(
-      by.userNid,
-      rooms.map(({ nid, committed }) => ({ nid, notifiable: committed.notifiable })),
-    ),
+    cold.length === 0 ? [] : getRecentTimelines(db, cold, limit),
+    unread.know(by.userNid, roomNids),
+    ...roomNids.map((nid) => registry.getByNid(nid)),
   ])
-  const byRoom = groupBy(rows, (row) => row.room_nid)
-  for (const room of cold) {
-    const older = (byRoom.get(room.nid) ?? []).map((row) => sources.events.adopt(row)).reverse()
-    if (older.length > 0) room.extendTimeline(older)
+  for (const [nid, newest] of groupBy(rows, (row) => row.room_nid)) {
+    registry.peekAlive(nid)?.extendTimeline(newest.map((row) => events.adopt(row)).reverse())
   }
 }
 

@@ -23,6 +23,8 @@ interface RoomCount {
 export interface Unread {
   /** Main timeline and threads together. @param rooms the rooms and their current counts of notifiable events */
   counts(userNid: number, rooms: readonly RoomCount[]): Promise<Map<number, UnreadCounts>>
+  /** Reads the marks of a user in rooms into memory, in one query. */
+  know(userNid: number, roomNids: readonly number[]): Promise<void>
   /** The counts of one room; synchronous where the user's mark is in memory. */
   count(userNid: number, roomNid: number, notifiable: number): RoomUnread | Promise<RoomUnread>
   /** Whether a user has read an event; synchronous where the user's mark is in memory. */
@@ -53,6 +55,10 @@ export function createUnread(parts: {
       const loaded = unknown.length > 0 ? await marks.load(userNid, unknown) : undefined
       const marked = (nid: number) => marks.of(userNid, nid) ?? loaded?.get(nid)
       return new Map(rooms.map(({ nid, notifiable }) => [nid, totalOf(countOf(marked(nid), notifiable))]))
+    },
+    async know(userNid, roomNids) {
+      const unknown = roomNids.filter((nid) => !marks.of(userNid, nid))
+      if (unknown.length > 0) await marks.load(userNid, unknown)
     },
     count(userNid, roomNid, notifiable) {
       const mark = marks.of(userNid, roomNid)
