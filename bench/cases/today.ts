@@ -23,22 +23,26 @@ export async function measureToday(options: BenchOptions): Promise<Measurement[]
   try {
     const isIn = (person: number, room: number) => room === person % ROOMS
     const plan = { people: SENDERS, rooms: ROOMS, isIn }
-    const [plain, equipped] = [await makeCommunity(target, plan), await makeCommunity(target, plan)]
-    await equip(equipped, gateway)
+    const plain = await makeCommunity(target, plan)
+    const ruled = await makeCommunity(target, plan)
+    const pushed = await makeCommunity(target, plan)
+    await setRules(ruled)
+    await setRules(pushed)
+    await setPushers(pushed, gateway)
     await drive(target.baseUrl, linesOf(plain), 2)
-    const rates: { readonly before: number; readonly after: number }[] = []
-    for (let pair = 0; pair < PAIRS; pair++) {
-      const rateOf = async (community: Community) => {
-        const { requests, seconds } = await drive(target.baseUrl, linesOf(community), options.seconds)
-        return requests / seconds
-      }
-      // One after the other, and the other way round: what grows meanwhile slows neither more.
-      const after = pair % 2 === 0 ? undefined : await rateOf(equipped)
-      const before = await rateOf(plain)
-      rates.push({ before, after: after ?? (await rateOf(equipped)) })
+    const rateOf = async (community: Community) => {
+      const { requests, seconds } = await drive(target.baseUrl, linesOf(community), options.seconds)
+      return requests / seconds
     }
+    const rates = { plain: [] as number[], ruled: [] as number[], pushed: [] as number[] }
+    for (let pair = 0; pair < PAIRS; pair++) {
+      rates.plain.push(await rateOf(plain))
+      rates.ruled.push(await rateOf(ruled))
+    }
+    // Last: what waits for the gateway is sent on meanwhile.
+    rates.pushed.push(await rateOf(pushed))
     const syncs = await measureSyncs(plain)
-    await Promise.all([plain.api.close(), equipped.api.close()])
+    await Promise.all([plain, ruled, pushed].map(({ api }) => api.close()))
     return [...ratesOf(rates), ...syncs]
   } finally {
     await target.close()
@@ -50,34 +54,45 @@ export async function measureToday(options: BenchOptions): Promise<Measurement[]
 const linesOf = ({ people, roomIds }: Community): string[] =>
   people.map(({ token }, index) => `${token} ${encodeURIComponent(roomIds[index % ROOMS]!)}`)
 
-/** Everybody has a phone, a word to be told of, a muted room, a tag, and somebody to ignore. */
-async function equip({ api, people, roomIds }: Community, gateway: Driver<GatewayReady>): Promise<void> {
-  const url = `https://127.0.0.1:${gateway.ready.port}/_matrix/push/v1/notify`
+/** Everybody has a word to be told of, a muted room, a favourite, and somebody to ignore. */
+async function setRules({ api, people, roomIds }: Community): Promise<void> {
   await mapConcurrently(people, 8, async ({ token, userId }, index) => {
-    const call = (method: string, path: string, body: object) => api.call(method, path, { token, body })
-    const names = { app_id: 'org.app', app_display_name: 'App', device_display_name: 'Phone', lang: 'en' }
-    await call('POST', '/pushers/set', { ...names, kind: 'http', pushkey: userId, data: { url } })
-    await call('PUT', '/pushrules/global/content/word', { pattern: 'kettles', actions: ['notify'] })
-    await call('PUT', `/pushrules/global/room/${encodeURIComponent(roomIds[(index + 1) % ROOMS]!)}`, { actions: [] })
+    const put = (path: string, body: object) => api.call('PUT', path, { token, body })
+    await put('/pushrules/global/content/word', { pattern: 'kettles', actions: ['notify'] })
+    await put(`/pushrules/global/room/${encodeURIComponent(roomIds[(index + 1) % ROOMS]!)}`, { actions: [] })
     const data = `/user/${encodeURIComponent(userId)}`
     const ignored = { ignored_users: { [people[(index + ROOMS) % SENDERS]!.userId]: {} } }
-    await call('PUT', `${data}/account_data/m.ignored_user_list`, ignored)
-    await call('PUT', `${data}/rooms/${encodeURIComponent(roomIds[index % ROOMS]!)}/tags/m.favourite`, { order: 0.5 })
+    await put(`${data}/account_data/m.ignored_user_list`, ignored)
+    await put(`${data}/rooms/${encodeURIComponent(roomIds[index % ROOMS]!)}/tags/m.favourite`, { order: 0.5 })
   })
 }
 
-function ratesOf(rates: readonly { readonly before: number; readonly after: number }[]): Measurement[] {
+/** Everybody has a phone, which is told of every message. */
+async function setPushers({ api, people }: Community, gateway: Driver<GatewayReady>): Promise<void> {
+  const url = `https://127.0.0.1:${gateway.ready.port}/_matrix/push/v1/notify`
+  const names = { app_id: 'org.app', app_display_name: 'App', device_display_name: 'Phone', lang: 'en' }
+  await mapConcurrently(people, 8, ({ token, userId }) =>
+    api.call('POST', '/pushers/set', { token, body: { ...names, kind: 'http', pushkey: userId, data: { url } } }),
+  )
+}
+
+function ratesOf({
+  plain,
+  ruled,
+  pushed,
+}: Readonly<Record<'plain' | 'ruled' | 'pushed', readonly number[]>>): Measurement[] {
   const median = (values: readonly number[]) => percentile(values, 0.5)
-  const ratio = median(rates.map(({ before, after }) => after / before))
   const line = (variant: string, perSecond: number, note?: string) =>
     measurement({ benchmark: BENCHMARK, variant: `${SENDERS} senders, ${variant}`, perSecond, note })
+  const ratio = median(ruled.map((rate, pair) => rate / plain[pair]!))
   return [
-    line('nothing set', median(rates.map(({ before }) => before))),
+    line('nothing set', median(plain)),
     line(
-      'with pushers, rules, ignored users and tags',
-      median(rates.map(({ after }) => after)),
+      'with rules, ignored users and tags',
+      median(ruled),
       `${((ratio - 1) * 100).toFixed(1)}% against nothing set (median of ${PAIRS} pairs)`,
     ),
+    line('and a pusher each, told of every message', median(pushed)),
   ]
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
+import { interruption } from '../interruption.ts'
 import { dendrite } from './dendrite.ts'
 import { livekitInterop } from './livekit.ts'
 import type { PeerKind } from './peer.ts'
@@ -71,17 +72,6 @@ function tasksOf(versions: readonly string[], only: string): Task[] {
     ...rows([...queryRows, ...deviceRows, ...mediaRows]).map((row) => ({ row, version: undefined })),
     ...perVersion,
   ]
-}
-
-/** Rejects when somebody wants this to end: what was started is ended all the same. */
-function interruption(): Promise<never> {
-  const wish = new Promise<never>((_, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => reject(new Error(`ended by ${signal}`)))
-    }
-  })
-  wish.catch(() => {})
-  return wish
 }
 
 async function runTask(sides: Sides, { row, version }: Task, partitionMs: number, leftMs: number): Promise<Outcome> {

@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core'
 import { openApi, PASSWORD, register } from '../../test/support/api.ts'
 import { openBrowser } from '../../test/support/browser.ts'
 import { startChildServer } from '../../test/support/child-server.ts'
+import { interruption } from '../interruption.ts'
 import { bundleClient } from './bundle.ts'
 import { Album, openFriend } from './people.ts'
 import { type Outcome, refusals, writeReport } from './report.ts'
@@ -60,17 +61,6 @@ async function runStep(step: Step, cast: Cast): Promise<string | undefined> {
 /** What the page itself complains about. */
 function listen(page: Page, complaints: string[]): void {
   page.on('pageerror', (error) => complaints.push(error.message))
-}
-
-/** Rejects when somebody wants this to end: what was started is ended all the same. */
-function interruption(): Promise<never> {
-  const wish = new Promise<never>((_, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => reject(new Error(`ended by ${signal}`)))
-    }
-  })
-  wish.catch(() => {})
-  return wish
 }
 
 async function main(): Promise<void> {
