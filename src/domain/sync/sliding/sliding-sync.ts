@@ -1,4 +1,5 @@
 import type { ByteBudget } from '../../../core/byte-budget.ts'
+import { ProtocolError } from '../../../core/errors.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
@@ -142,7 +143,11 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
     const end = oneAtATime.begin(name, request.signal)
     try {
       // A new connection is answered at once.
-      if (turn.from === undefined) return await finish(turn, await lookAt(turn))
+      if (turn.from === undefined) {
+        const looked = await lookAt(turn)
+        if (end.isSuperseded) throw new ProtocolError('M_UNKNOWN_POS', 'Another request began this connection anew.')
+        return await finish(turn, looked)
+      }
       const patience = { deadline: clock.now() + request.timeoutMs, signal: end }
       const isPatient = request.timeoutMs > 0
       const looked = isPatient ? await parts.awaitNews(by, patience, () => lookAt(turn)) : await lookAt(turn)
