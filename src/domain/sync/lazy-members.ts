@@ -19,6 +19,8 @@ export interface LazyMembers<Client extends number | string = number> {
    * or went back.
    */
   of(client: Client, roomNid: number, since: EventPosition | undefined): ReadonlyMap<string, SentMember>
+  /** The client begins with the room, and was sent none lazily. */
+  forget(client: Client, roomNid: number): void
   /** Records the members in an answer that leads from one position to another. Without the first position, the client starts over. */
   record(
     client: Client,
@@ -56,6 +58,7 @@ export function createLazyMembers<Client extends number | string = number>(budge
       }
       return sent.members
     },
+    forget: (client, roomNid) => clients.delete(`${client} ${roomNid}`),
     record(client, roomNid, since, news, at) {
       if (news.size === 0 && since) return
       const key = `${client} ${roomNid}`

@@ -13,7 +13,7 @@ import { shownTimeline } from '../shown-timeline.ts'
 import { isNewer } from '../token.ts'
 import { totalOf } from '../unread-mark.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
-import type { SentRoom } from './record.ts'
+import { isSameRoom, type SentRoom } from './record.ts'
 import { liveIn, type RoomAnswer, sentNow, writeCommon } from './room-answer.ts'
 import { namesIn } from './room-names.ts'
 import { type StateChanges, stateChanges } from './state-changes.ts'
@@ -111,6 +111,7 @@ async function writeAnswer(
   const relations = slice.limited ? await sources.bundle(bundleReader(view), room, slice.events) : undefined
   const ending = stateNow(view, room)
   const end = ending instanceof Promise ? await ending : ending
+  const now = sentNow(view, wanted, room.id, knownLimit(wanted, course))
   const changes = stateChanges(view, room, {
     known,
     end,
@@ -118,6 +119,7 @@ async function writeAnswer(
     requiredBefore: isInitial ? undefined : sent?.required,
     timeline: slice.events,
     limited: slice.limited,
+    isRecorded: sent === undefined || !isSameRoom(sent, now),
     since: view.since?.events,
   })
   const state =
@@ -127,8 +129,6 @@ async function writeAnswer(
     : []
   const isDirect = direct.has(room.id)
   const becameDirect = isInitial ? isDirect : sent?.isDirect !== isDirect
-  const timelineLimit = knownLimit(wanted, course)
-  const now = sentNow(view, wanted, room.id, timelineLimit)
   const hasNews =
     isInitial || wasResynced || becameDirect || hints.movesUnread || slice.limited || slice.events.length > 0
   const summary = isSummedUp(changes, slice, wasResynced) ? await summaryOf(view, room, end, changes) : ''

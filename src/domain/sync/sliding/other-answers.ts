@@ -112,7 +112,18 @@ function changesUntil(
   { last, known, end }: Ending & { readonly end: StateMap },
 ): StateChanges {
   const requiredBefore = known && view.record.rooms.get(room.nid)?.required
-  const { events: timeline, limited } = last.slice
+  const { shown: timeline } = last
+  const { limited } = last.slice
   const since = view.since?.events
-  return stateChanges(view, room, { known, end, required: wish.required, requiredBefore, timeline, limited, since })
+  const isRecorded = true
+  return stateChanges(view, room, {
+    known,
+    end,
+    required: wish.required,
+    requiredBefore,
+    timeline,
+    limited,
+    isRecorded,
+    since,
+  })
 }

@@ -17,6 +17,8 @@ export interface StateQuestion {
   readonly requiredBefore: RequiredState | undefined
   readonly timeline: readonly RoomEvent[]
   readonly limited: boolean
+  /** Whether the connection's record says another thing of the room after this answer. */
+  readonly isRecorded: boolean
   /** The client's position in the room. */
   readonly since: EventPosition | undefined
 }
@@ -59,6 +61,7 @@ export function stateChanges(look: SlidingLook, room: Room, question: StateQuest
       }
     }
   }
+  if (!required.isLazy && known === undefined) look.own.slidingMembers.forget(look.connection, room.nid)
   if (required.isLazy) for (const nid of lazyMembers(look, room, question, members)) nids.add(nid)
   return { nids, removed, types }
 }
@@ -87,12 +90,14 @@ function wanted(room: Room, state: StateMap, required: RequiredState, me: string
 
 /** The members whom the timeline shows, without those that the connection was already sent. */
 function lazyMembers(
-  { own, connection, now }: SlidingLook,
+  { own, connection, record, now }: SlidingLook,
   room: Room,
-  { end, timeline, known, since }: StateQuestion,
+  { end, timeline, known, since, isRecorded }: StateQuestion,
   news: ReadonlyMap<string, number>,
 ): number[] {
-  const from = known === undefined ? undefined : since
+  // An answer that says more without any news is told from the one before it by the record's version alone.
+  const from = known === undefined || since === undefined ? undefined : [record.version, ...since]
+  const to = [record.version + (isRecorded ? 1 : 0), ...now.events]
   const sent = own.slidingMembers.of(connection, room.nid, from)
   const needed = new Map(news)
   for (const { sender, type, pdu } of timeline) {
@@ -102,6 +107,6 @@ function lazyMembers(
       if (nid !== 0 && sent.get(userId)?.nid !== nid) needed.set(userId, nid)
     }
   }
-  own.slidingMembers.record(connection, room.nid, from, needed, now.events)
+  own.slidingMembers.record(connection, room.nid, from, needed, to)
   return [...needed.values()]
 }

@@ -30,7 +30,8 @@ export function accountDataPart(
   const since = from && wasOn(from, 'accountData') ? from.stream : undefined
   const isFresh = since === undefined || from?.scope !== sliding.scope
   const rules = changedPushRules({ ...look, since })
-  const isQuiet = (after = 0) => after > 0 && sources.userLedger.since(by.userNid, after) === false
+  const isQuiet = (after: number | undefined) =>
+    after !== undefined && sources.userLedger.since(by.userNid, after) === false
   const groups = [...byLedger(look, isFresh, inScope(scene.rooms, extension))]
   const rooms = groups.filter(([after]) => !isQuiet(after))
   if (rules === undefined && rooms.length === 0 && isQuiet(since?.ledger)) return undefined
