@@ -302,3 +302,19 @@ test('a restore that was cut off goes on, or begins anew with another backup, an
   const done = await kept.run(['restore', place], env)
   expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('What is there of it is removed') })
 })
+
+test('a restore fills no tables but those of the migrations: not its own list of statements, and no catalog', async () => {
+  const { database } = await emptyTarget()
+  const target = await openRestoreTarget(database.connection)
+  await target.begin('20200101T000000000Z', 'migrations', new Set(['0001_accounts.sql']))
+  const statement = Buffer.from('999999\tCREATE TABLE planted ()\n')
+  const planted = { name: 'restore_index', columns: ['ordinal', 'sql'], rows: 1, files: [] }
+  await expect(target.load(planted, 'planted', statement)).rejects.toThrow(
+    '"restore_index", which is no table of Hearth',
+  )
+  for (const name of ['schema_migration', 'restore_file', 'pg_authid']) {
+    await expect(target.load({ ...planted, name }, 'planted', statement)).rejects.toThrow('no table of Hearth')
+  }
+  expect((await target.indexes()).map(({ ordinal }) => ordinal)).not.toContain(999_999)
+  await target.close()
+})

@@ -26,7 +26,7 @@ export interface RestoreTarget {
   begin(backupId: string, migrations: string, names: ReadonlySet<string>): Promise<void>
   /** The files that are in already. */
   loaded(): Promise<Set<string>>
-  /** Fills in rows, together with the note that it did. */
+  /** Fills in rows, together with the note that it did. @throws Error for what is no table of the migrations, such as those of the restore */
   load(table: BackedUpTable, file: string, rows: Buffer): Promise<void>
   /** The statements that make indexes and constraints, in their order. Each may be run again until it is removed from the list. */
   indexes(): Promise<readonly { readonly ordinal: number; readonly sql: string }[]>
@@ -69,8 +69,11 @@ export async function openRestoreTarget(connection: pg.ClientConfig): Promise<Re
     }
   }
 
+  let fillable: Promise<Set<string>> | undefined
+  const findFillable = async () => namesOf(await query<{ name: string }>(TABLES, [OWN_TABLES]))
+
   async function loaded(): Promise<Set<string>> {
-    return new Set((await query<{ name: string }>('SELECT name FROM restore_file')).map(({ name }) => name))
+    return namesOf(await query<{ name: string }>('SELECT name FROM restore_file'))
   }
 
   return {
@@ -94,6 +97,9 @@ export async function openRestoreTarget(connection: pg.ClientConfig): Promise<Re
       await inTransaction(() => takeIndexesOff(query))
     },
     async load({ name, columns }, file, rows) {
+      fillable ??= findFillable()
+      // The manifest may be anybody's. What stands in `restore_index` is run, and catalogs of Postgres are tables too.
+      if (!(await fillable).has(name)) throw new Error(`the backup has rows of "${name}", which is no table of Hearth`)
       const { from } = await import('pg-copy-streams')
       await inTransaction(async () => {
         const copying = client.query(from(`COPY ${quoted(name)} (${columns.map(quoted).join(', ')}) FROM STDIN`))
@@ -166,6 +172,8 @@ async function stateOf(query: Query): Promise<TargetState> {
   const isServing = await isWriterPresent({ query }, WRITER)
   return { kind: 'used', isServing }
 }
+
+const namesOf = (rows: readonly { readonly name: string }[]): Set<string> => new Set(rows.map(({ name }) => name))
 
 function* piecesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
