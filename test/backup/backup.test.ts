@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import {
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -10,9 +12,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { generateX25519Identity, identityToRecipient } from 'age-encryption'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Manifest } from '../../src/core/backup/manifest.ts'
-import { openSnapshot } from '../../src/store/backup/snapshot.ts'
 import { sendText } from '../support/api.ts'
 import { S3_KEYS, startS3Service } from '../support/s3-service.ts'
 import { FILE, type KeptServer, startKeptServer } from './kept-server.ts'
@@ -118,10 +119,23 @@ describe('hearth backup', () => {
     expect(files(place)).toEqual(before)
   })
 
-  test('is made once at a time', async () => {
-    const snapshot = await openSnapshot(kept.server.database.connection)
-    expect((await kept.run(['backup', kept.place])).stderr).toContain('another backup of this database is running')
-    await snapshot.close()
+  test('is made once at a time, up to its end', async () => {
+    const { place, run, server } = kept
+    const whole = files(place)
+    const media = files(join(server.config.data_dir, 'media')).find((path) => readFileSync(path).equals(FILE))!
+    // The first backup of another place waits for this file, when it is done with the database.
+    renameSync(media, `${media}.away`)
+    execFileSync('mkfifo', [media])
+    const other = `${place}-once`
+    const first = run(['backup', other])
+    const isAtMedia = () => existsSync(other) && files(other).some((name) => name.endsWith('config.yaml.gz'))
+    await vi.waitFor(() => expect(isAtMedia()).toBe(true), { timeout: 20_000 })
+    const second = await run(['backup', place])
+    writeFileSync(media, FILE)
+    expect(await first).toMatchObject({ code: 0 })
+    renameSync(`${media}.away`, media)
+    expect(second.stderr).toContain('another backup of this database is running')
+    expect(files(place)).toEqual(whole)
   })
 })
 

@@ -8,7 +8,7 @@ import { retireBackups } from '../../domain/backup/retire-backups.ts'
 import { openSeal, type Secrets } from '../../domain/backup/seal.ts'
 import { openMediaStore } from '../../domain/media/open-store.ts'
 import { recordBackup } from '../../store/backup/backup-runs.ts'
-import { openSnapshot } from '../../store/backup/snapshot.ts'
+import { lockBackups, openSnapshot } from '../../store/backup/snapshot.ts'
 import { openDatabase } from '../../store/db/db.ts'
 import { prepareDatabase } from '../../store/db/prepare.ts'
 import { EXIT, type Host } from '../command.ts'
@@ -34,8 +34,10 @@ export async function makeOne(parts: {
   const database = await borrowDatabase(config, host.uid, log)
   const media = openMediaStore({ config, log })
   const line = progressLine(host)
+  let lock: Awaited<ReturnType<typeof lockBackups>> | undefined
   try {
     await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
+    lock = await lockBackups(database.connection)
     const manifest = await makeBackup({
       store,
       seal: await openSeal(store, secrets),
@@ -68,6 +70,7 @@ export async function makeOne(parts: {
     return EXIT.ok
   } finally {
     line.clear()
+    await lock?.release()
     await media.close()
     await database.stop()
   }

@@ -37,7 +37,23 @@ export interface Snapshot {
 const BACKUP_LOCK = 0x4865_6270
 const DERIVED = new Set(['search_text'])
 
-/** @throws Error if another backup is running */
+/**
+ * Keeps other backups of this database from being made, until it is released. They would remove what this one is still writing, and the
+ * media that its manifest is about to name.
+ *
+ * @throws Error if another backup is running
+ */
+export async function lockBackups(connection: pg.ClientConfig): Promise<{ release(): Promise<void> }> {
+  const settings = '-c idle_session_timeout=0'
+  const client = new pg.Client({ ...connection, application_name: 'hearth backup', keepAlive: true, options: settings })
+  client.on('error', () => {})
+  await client.connect()
+  const { rows } = await client.query<{ taken: boolean }>(`SELECT pg_try_advisory_lock(${BACKUP_LOCK}) AS taken`)
+  if (rows[0]?.taken === true) return { release: () => client.end() }
+  await client.end()
+  throw new Error('another backup of this database is running: wait until it has ended')
+}
+
 export async function openSnapshot(connection: pg.ClientConfig): Promise<Snapshot> {
   const settings = '-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c lock_timeout=30s'
   const client = new pg.Client({
@@ -52,8 +68,6 @@ export async function openSnapshot(connection: pg.ClientConfig): Promise<Snapsho
   try {
     const one = async <Row extends object>(text: string): Promise<Row[]> =>
       (await client.query<Row & pg.QueryResultRow>(text)).rows
-    const [lock] = await one<{ taken: boolean }>(`SELECT pg_try_advisory_lock(${BACKUP_LOCK}) AS taken`)
-    if (!lock?.taken) throw new Error('another backup of this database is running: wait until it has ended')
     // Nobody changes the form of tables between here and the locks. The list of migrations is read outside of the transaction, which would
     // hold up whoever starts meanwhile.
     await client.query(`SELECT pg_advisory_lock_shared(${MIGRATION_LOCK})`)
