@@ -101,8 +101,11 @@ describe('a notification', () => {
     const third = await register(api, `third${serial}`)
     await join(api, third.token, room)
     await setPusher(api, bob, gateway, key())
+    // One after another: a notification counts what is unread when it is sent.
     await say('plain')
+    await gateway.until(key(), 1)
     await send('m.room.encrypted', { algorithm: 'm.megolm.v1.aes-sha2', ciphertext: 'x' })
+    await gateway.until(key(), 2)
     await send('m.room.message', { msgtype: 'm.text', body: 'you', 'm.mentions': { user_ids: [bob.userId] } })
     const found = await gateway.until(key(), 3)
     expect(found.map(({ prio, devices }) => [prio, devices[0].tweaks])).toEqual([

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MAX_TO_DEVICE_PER_SYNC, MAX_TO_DEVICE_WAITING, TO_DEVICE_COUNTED_EVERY } from '../../src/domain/limits.ts'
-import { type Api, openApi } from '../support/api.ts'
+import { type Api, createRoom, openApi } from '../support/api.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 import { type Device, messagesIn, numbersIn, userWithDevices } from './devices.ts'
 
 let server: TestServer
@@ -124,17 +125,21 @@ describe('a message', () => {
 
   it('is not given by a sync that began before another acknowledged it', async () => {
     const [bob] = (await somebody()) as [Device]
+    await createRoom(api, bob.token)
     const before = (await bob.sync()).next_batch
     await sendNumbers(bob, 1, 1)
     const after = (await bob.sync()).next_batch
+    expect(numbersIn(await bob.sync({ since: before }))).toEqual([1])
     const { db } = server.database
     // The older sync is held up after it has read the inbox, by a table that it reads later.
     const { older } = await db.tx(async (tx) => {
-      await tx.query('LOCK TABLE account_data IN ACCESS EXCLUSIVE MODE')
+      await tx.query('LOCK TABLE receipt IN ACCESS EXCLUSIVE MODE')
       const older = api.call('GET', '/sync?full_state=true', { token: bob.token })
       older.catch(() => undefined)
-      const stale = bob.sync({ since: before })
-      expect(numbersIn(await stale)).toEqual([1])
+      await waitUntil('the older sync waits', async () => {
+        const waiting = await tx.query(`SELECT FROM pg_locks WHERE relation = 'receipt'::regclass AND NOT granted`)
+        return waiting.length > 0
+      })
       expect(numbersIn(await bob.sync({ since: after }))).toEqual([])
       return { older }
     })

@@ -156,6 +156,7 @@ function urlOf(path: string): string {
     .replace(/^C\//, '/')
     .replace(/^C1\//, '/_matrix/client/v1/')
     .replace(/^CU\//, '/_matrix/client/unstable/')
+    .replace(/^client\//, '/_matrix/client/')
     .replace(/^M\//, '/_matrix/media/v3/')
     .replace(/^media\//, '/_matrix/media/')
 }
