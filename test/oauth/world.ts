@@ -13,6 +13,8 @@ export interface OauthWorld {
   /** Moves the server's clock. */
   advance(ms: number): void
   readonly origin: string
+  /** The server itself, past the proxy. */
+  readonly baseUrl: string
   readonly api: Api
   readonly metadata: Json
   account(name: string): Promise<Account>
@@ -70,6 +72,7 @@ export async function openOauthWorld(values: object = {}, isWhole?: 'whole'): Pr
     services: server.services,
     advance: server.advance,
     origin: front.origin,
+    baseUrl: server.baseUrl,
     api,
     metadata,
     account: (name) => register(api, name),

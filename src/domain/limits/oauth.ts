@@ -35,6 +35,7 @@ export const CROSS_SIGNING_APPROVAL_MS = 10 * 60 * 1000
 
 /** Archives of people's data that are made at one time. */
 export const MAX_ARCHIVES = 3
-/** Events of a room, and files, that are read at once for an archive. */
+/** Events of a room, bytes of own events, and files, that are read at once for an archive. */
 export const EVENTS_READ_AT_ONCE = 1_000
+export const EVENT_BYTES_READ_AT_ONCE = 1024 * 1024
 export const MEDIA_READ_AT_ONCE = 100

@@ -13,7 +13,7 @@ import { listMediaOf } from '../../store/media/media-survey.ts'
 import { accountCreatedAt, ownEventsFrom, roomsOf } from '../../store/oauth/own-events.ts'
 import { listSessions } from '../../store/oauth/sessions.ts'
 import type { Clock } from '../clock.ts'
-import { EVENTS_READ_AT_ONCE, MAX_ARCHIVES, MEDIA_READ_AT_ONCE } from '../limits/oauth.ts'
+import { EVENT_BYTES_READ_AT_ONCE, EVENTS_READ_AT_ONCE, MAX_ARCHIVES, MEDIA_READ_AT_ONCE } from '../limits/oauth.ts'
 
 type Owner = { readonly userNid: number; readonly userId: UserId }
 /** Opens a file of the media store. */
@@ -76,7 +76,8 @@ export function createOwnData({ db, clock }: { readonly db: Database; readonly c
     for (const [number, { room_nid: roomNid }] of rooms.entries()) {
       let after = FIRST_POSITION
       for (let part = 0; ; part += 1) {
-        const { last, events } = await ownEventsFrom(db, { roomNid, userNid, after, atMost: EVENTS_READ_AT_ONCE })
+        const most = { atMost: EVENTS_READ_AT_ONCE, bytes: EVENT_BYTES_READ_AT_ONCE }
+        const { last, events } = await ownEventsFrom(db, { roomNid, userNid, after, ...most })
         if (last === null) break
         if (events.length > 0) yield* file(`events/${number}-${part}.json`, Buffer.from(`[${events.join(',\n')}]`))
         after = last

@@ -15,16 +15,24 @@ export function roomsOf(
 }
 
 /**
- * The events that a user sent among so many of a room, from a position on, and the last position that was looked at; none at the end.
+ * The events that a user sent among so many of a room, from a position on, and the last position that was looked at; none at the end. It
+ * stops after the event that exceeds so many bytes.
  */
 export async function ownEventsFrom(
   reader: Reader,
-  { roomNid, userNid, after, atMost }: { roomNid: number; userNid: number; after: number; atMost: number },
+  { roomNid, userNid, after, atMost, bytes }: Record<'roomNid' | 'userNid' | 'after' | 'atMost' | 'bytes', number>,
 ): Promise<{ readonly last: number | null; readonly events: readonly string[] }> {
   const [row] = await reader.query<{ last: number | null; events: string[] | null }>(
-    `WITH part AS (SELECT room_pos, sender_nid, json FROM event WHERE room_nid = $1 AND room_pos > $3 ORDER BY room_pos LIMIT $4)
-     SELECT max(room_pos) AS last, array_agg(json ORDER BY room_pos) FILTER (WHERE sender_nid = $2) AS events FROM part`,
-    [roomNid, userNid, after, atMost],
+    `WITH part AS (
+       SELECT room_pos, CASE WHEN sender_nid = $2 THEN json END AS own FROM event
+       WHERE room_nid = $1 AND room_pos > $3 ORDER BY room_pos LIMIT $4
+     ), measured AS (
+       SELECT room_pos, own, sum(octet_length(own)) OVER (ORDER BY room_pos ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+       FROM part
+     )
+     SELECT max(room_pos) AS last, array_agg(own ORDER BY room_pos) FILTER (WHERE own IS NOT NULL) AS events
+     FROM measured WHERE coalesce(before, 0) < $5`,
+    [roomNid, userNid, after, atMost, bytes],
   )
   return { last: row?.last ?? null, events: row?.events ?? [] }
 }

@@ -29,7 +29,11 @@ export const downloadData = endpoint(
             'x-content-type-options': 'nosniff',
           },
           body,
-          closed: () => body.destroy(),
+          closed() {
+            body.destroy()
+            // Also for a browser that was gone before the first piece: the body then never asks for the rest.
+            void archive.return(undefined)
+          },
         })
       } catch (error) {
         if (!(error instanceof ProtocolError) || error.status >= 500) throw error
