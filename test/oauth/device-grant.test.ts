@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PASSWORD } from '../support/api.ts'
 import { type Browsing, type OauthWorld, openOauthWorld, type Page, scopeOf, whoami } from './world.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -74,6 +75,18 @@ describe('a device that shows a code', () => {
     await poll(body.device_code)
     const rows = await world.db.query("SELECT 1 FROM device WHERE device_id = 'NOTYETHERE'", [])
     expect(rows).toEqual([])
+  })
+
+  it('gets no session by an approval from before the person ended all sessions', async () => {
+    const { body } = await begin({ scope: scopeOf('TOOLATE') })
+    const browser = world.browser()
+    const question = await atLink(browser, `?user_code=${body.user_code}`)
+    expect((await browser.submit(question, { decision: 'allow' })).heading).toBe('The device is signed in')
+    const { access_token: token } = await world.api.call('POST', '/login', {
+      body: { type: 'm.login.password', identifier: { type: 'm.id.user', user: 'alice' }, password: PASSWORD },
+    })
+    await world.api.call('POST', '/logout/all', { token, body: {} })
+    expect((await poll(body.device_code)).body.error).toBe('invalid_grant')
   })
 
   it('is told when the person refuses it', async () => {

@@ -10,6 +10,7 @@ import {
 } from '../../store/accounts/devices.ts'
 import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
 import type { Database } from '../../store/db/db.ts'
+import { deleteGrantsOf } from '../../store/oauth/states.ts'
 import { deleteWebSessionsOf } from '../../store/oauth/web-sessions.ts'
 import type { Clock } from '../clock.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
@@ -41,7 +42,10 @@ export interface Devices {
    * no devices.
    */
   remove(userNid: number, deviceIds: readonly string[]): Promise<void>
-  /** Removes all devices, or all but one, and what would still allow a login: login tokens, and browsers that are signed in. */
+  /**
+   * Removes all devices, or all but one, and what would still allow a login: login tokens, browsers that are signed in, and grants that no
+   * app has used yet.
+   */
   removeAll(userNid: number, except?: string): Promise<void>
   /** Removes the devices that were unused for longest, if a user has too many. */
   trim(userNid: number): Promise<void>
@@ -114,6 +118,7 @@ export function createDevices(deps: {
       await db.tx(async (tx) => {
         await deleteLoginTokensOf(tx, userNid)
         await deleteWebSessionsOf(tx, userNid)
+        await deleteGrantsOf(tx, userNid)
       })
       const devices = await listDevices(db, userNid)
       const ids = devices.map(({ device_id }) => device_id)

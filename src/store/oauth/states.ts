@@ -83,6 +83,13 @@ export async function deleteStatesOfGrant(tx: Tx, grantHash: Buffer): Promise<vo
   await tx.query('DELETE FROM oauth_state WHERE grant_hash = $1 AND consumed_at IS NULL', [grantHash])
 }
 
+/** Removes what a user has granted and no client has used yet. Grants live for an hour, so there are few. */
+export async function deleteGrantsOf(tx: Tx, userNid: number): Promise<void> {
+  await tx.query("DELETE FROM oauth_state WHERE model = 'Grant' AND payload::jsonb ->> 'accountId' = $1", [
+    String(userNid),
+  ])
+}
+
 /** How many there are of one kind; at most so many are counted. */
 export async function countStates(reader: Reader, model: string, atMost: number): Promise<number> {
   const [row] = await reader.query<{ count: number }>(
