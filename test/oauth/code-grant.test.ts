@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MAX_INTERACTIONS } from '../../src/domain/limits/oauth.ts'
 import {
   addressOf,
   allow,
@@ -54,6 +55,26 @@ describe('a sign-in', () => {
     expect(body).toEqual({ user_id: '@alice:localhost', device_id: 'DEVICE0001', is_guest: false })
     const { devices } = await world.api.call('GET', '/devices', { token: tokens.body.access_token })
     expect(devices).toContainEqual(expect.objectContaining({ device_id: 'DEVICE0001', display_name: 'An app' }))
+  })
+
+  it('that is under way can be finished while no other can begin', async () => {
+    const browser = world.browser()
+    const request = requestOf(client, { scope: scopeOf('UNDERWAY') })
+    const consent = await browser.signIn(await browser.open(addressOf(world, request)), 'alice')
+    await world.db.tx((tx) =>
+      tx.query(
+        `INSERT INTO oauth_state (model, id_hash, payload, expires_at)
+         SELECT 'Interaction', sha256(int4send(n)), '{}', $1 FROM generate_series(1, $2) n`,
+        [Date.now() + 3_600_000, MAX_INTERACTIONS],
+      ),
+    )
+    world.advance(5_001)
+    const refused = await world.browser().open(addressOf(world, requestOf(client)))
+    expect(refused.left?.searchParams.get('error')).toBe('temporarily_unavailable')
+    const code = answerIn(await browser.submit(consent, { decision: 'allow' })).get('code') ?? ''
+    expect((await exchange(world, request, code)).status).toBe(200)
+    await world.db.tx((tx) => tx.query("DELETE FROM oauth_state WHERE payload = '{}'", []))
+    world.advance(5_001)
   })
 
   it('answers in the fragment if the client wants that', async () => {

@@ -9,6 +9,7 @@ import {
   findStateByUserCode,
   putState,
   recordPoll,
+  type StateKey,
   type StateRow,
 } from '../../store/oauth/states.ts'
 import type { Clock } from '../clock.ts'
@@ -58,7 +59,8 @@ export function stateAdapters({
 }: StateDeps): (model: string) => StateAdapter {
   const counts = new Map<string, { readonly at: number; readonly isFull: boolean }>()
 
-  async function requireRoom(model: string): Promise<void> {
+  /** What is under way may go on, however full it is. */
+  async function requireRoom({ model, idHash }: StateKey): Promise<void> {
     const most = MOST[model]
     if (most === undefined) return
     const now = clock.now()
@@ -66,7 +68,8 @@ export function stateAdapters({
     if (known === undefined || now - known.at >= COUNTED_EVERY_MS) {
       counts.set(model, { at: now, isFull: (await countStates(db, model, most)) >= most })
     }
-    if (counts.get(model)?.isFull) throw errors.full()
+    if (!counts.get(model)?.isFull) return
+    if ((await findState(db, { model, idHash })) === undefined) throw errors.full()
   }
 
   function payloadOf(row: StateRow | undefined): JsonObject | undefined {
@@ -91,7 +94,7 @@ export function stateAdapters({
       async upsert(id, payload, expiresIn) {
         const text = JSON.stringify(payload)
         if (text.length > MAX_AUTHORIZATION_BYTES) throw errors.full()
-        await requireRoom(model)
+        await requireRoom(keyOf(id))
         const { grantId, userCode } = payload
         const state = {
           payload: text,
