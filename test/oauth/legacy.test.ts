@@ -45,6 +45,17 @@ describe('clients that do not know OAuth', () => {
     expect(login.user_id).toBe('@alice:localhost')
   })
 
+  it('get one only from a person who has just shown who they are: it counts as such a proof', async () => {
+    await open()
+    await register(world.api, 'alice')
+    const browser = world.browser()
+    await browser.signIn(await browser.open('/_hearth/account'), 'alice')
+    world.advance(11 * 60_000)
+    const page = await browser.open(`/_hearth/account/continue?${new URLSearchParams({ redirectUrl: LEGACY })}`)
+    expect(page.heading).toBe('Confirm that it is you')
+    expect((await browser.signIn(page, 'alice')).heading).toBe('Almost there')
+  })
+
   it.each(['action', 'org.matrix.msc3824.action'])('can lead to a new account (%s)', async (name) => {
     await open({ registration: { enabled: true } })
     const query = new URLSearchParams({ redirectUrl: LEGACY, [name]: 'REGISTER' })
