@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Json, PASSWORD } from '../support/api.ts'
 import { type Browsing, hiddenOf, type OauthWorld, openOauthWorld, refresh, session, whoami } from './world.ts'
 
@@ -76,6 +76,19 @@ describe('the account page', () => {
     expect([long.status, long.heading]).toEqual([400, 'Your account'])
   })
 
+  it('changes no display name of a suspended account', async () => {
+    const { browser, userId } = await person('suse')
+    await world.db.tx((tx) =>
+      tx.query(
+        'UPDATE account SET is_suspended = true WHERE user_nid = (SELECT user_nid FROM matrix_user WHERE user_id = $1)',
+        [userId],
+      ),
+    )
+    const refused = await browser.submit(await browser.open('/_hearth/account'), { display_name: 'Spam' })
+    expect([refused.status, refused.heading]).toEqual([403, 'Your account'])
+    expect((await world.api.call('GET', `/profile/${encodeURIComponent(userId)}`)).displayname).not.toBe('Spam')
+  })
+
   it('signs out of itself, and the app stays signed in', async () => {
     const { browser, app } = await person('fritz')
     const page = await browser.open('/_hearth/account')
@@ -99,6 +112,28 @@ describe('a new password', () => {
     expect(done.text).toContain('You have a new password.')
     expect((await other.open('/_hearth/account')).heading).toBe('Sign in')
     expect((await whoami(world, app.access_token)).status).toBe(200)
+  })
+
+  it('signs in nobody who gave the old one while it changed', async () => {
+    const { browser, userId } = await person('greta')
+    const late = world.browser()
+    const form = await late.open('/_hearth/account')
+    let signing: ReturnType<Browsing['signIn']> | undefined
+    await world.db.tx(async (tx) => {
+      await tx.query('LOCK TABLE web_session IN EXCLUSIVE MODE', [])
+      await tx.query(
+        "UPDATE account SET password_hash = 'new' WHERE user_nid = (SELECT user_nid FROM matrix_user WHERE user_id = $1)",
+        [userId],
+      )
+      signing = late.signIn(form, 'greta')
+      await vi.waitFor(
+        async () => expect(await world.db.query('SELECT 1 AS one FROM pg_locks WHERE NOT granted', [])).toHaveLength(1),
+        { timeout: 10_000, interval: 20 },
+      )
+    })
+    expect((await signing)?.heading).toBe('Sign in')
+    expect((await late.open('/_hearth/account')).heading).toBe('Sign in')
+    expect((await browser.open('/_hearth/account')).heading).toBe('Sign in')
   })
 
   it('ends all sessions if that is wanted', async () => {

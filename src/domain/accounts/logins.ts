@@ -41,14 +41,15 @@ export interface Logins {
    */
   byToken(token: string, device: DeviceWish): Promise<LoggedIn>
   /**
-   * Who has this name and password, as `byPassword`; nobody is logged in. `name`: a user name or id, an email address.
+   * Who has this name and password, as `byPassword`; nobody is logged in. `name`: a user name or id, an email address. `passwordHash`: what
+   * was found then; the password may have changed since.
    * @throws ProtocolError as `byPassword`
    */
   authenticate(
     name: string,
     password: string,
     address: string,
-  ): Promise<{ readonly userNid: number; readonly userId: UserId }>
+  ): Promise<{ readonly userNid: number; readonly passwordHash: string | null }>
   /**
    * Logs a device in for a user who has proved elsewhere who they are.
    * @throws ProtocolError `M_USER_DEACTIVATED`, `M_USER_LOCKED`
@@ -202,7 +203,7 @@ export function createLogins(deps: LoginDeps): Logins {
         : { type: 'm.id.user', user: name }
       const account = await authenticate({ identifier, password }, { network: networkOf(address) })
       if (account.is_locked) throw accountLocked()
-      return { userNid: account.user_nid, userId: account.user_id }
+      return { userNid: account.user_nid, passwordHash: account.password_hash }
     },
 
     async byToken(token, device) {

@@ -1,3 +1,4 @@
+import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import { type ClientMetadata, hostOf } from '../../core/oauth/client-metadata.ts'
 import { hasPassword } from '../../store/accounts/accounts.ts'
@@ -62,7 +63,9 @@ export function createOwnAccount(deps: {
     sessions: async (userNid) => (await listSessions(db, userNid)).map(toSession),
     hasPassword: (userNid) => hasPassword(db, userNid),
     async changePassword(user, { present, password, endsSessions }, address) {
-      await logins.authenticate(user.userId, present, address)
+      const { userNid } = await logins.authenticate(user.userId, present, address)
+      // A directory of the operator may know this name as another person's.
+      if (userNid !== user.userNid) throw new ProtocolError('M_FORBIDDEN', 'This is the password of another account.')
       await passwordChanges.change(requesterOf(user), {}, { password, logoutDevices: endsSessions })
     },
   }

@@ -1,4 +1,6 @@
+import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
+import { lockAccount } from '../../store/accounts/accounts.ts'
 import { findUserNids } from '../../store/accounts/users.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import {
@@ -20,6 +22,7 @@ export interface WebSession {
   readonly userNid: number
   readonly userId: UserId
   readonly isLocked: boolean
+  readonly isSuspended: boolean
   /** Whether they proved who they are a short time ago, as what cannot be undone needs. */
   readonly isRecent: boolean
 }
@@ -74,8 +77,14 @@ export function createWebSessions(deps: {
       return db.tx((tx) => begin(tx, userNid))
     },
     async signInByPassword(name, password, address) {
-      const { userNid } = await logins.authenticate(name, password, address)
-      return db.tx((tx) => begin(tx, userNid))
+      const { userNid, passwordHash } = await logins.authenticate(name, password, address)
+      return db.tx(async (tx) => {
+        const account = await lockAccount(tx, userNid)
+        if (account?.password_hash !== passwordHash) {
+          throw new ProtocolError('M_FORBIDDEN', 'The password has just been changed. Sign in with the new one.')
+        }
+        return begin(tx, userNid)
+      })
     },
     signInByToken: (token) => db.tx(async (tx) => begin(tx, (await loginTokens.redeem(tx, token)).userNid)),
     async find(secret) {
@@ -90,6 +99,7 @@ export function createWebSessions(deps: {
         userNid: row.user_nid,
         userId: row.user_id,
         isLocked: row.is_locked,
+        isSuspended: row.is_suspended,
         isRecent: now - row.proven_at <= RECENT_PROOF_MS,
       }
     },

@@ -1,5 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { Type } from '../../core/shapes.ts'
+import { accountSuspended } from '../../domain/accounts/requester.ts'
 import { requesterOf } from '../../domain/oauth/own-account.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { accountPage, doneWith } from './account-page.ts'
@@ -14,6 +15,7 @@ export const changeProfile = endpoint(
     whenSubmitted(request, services, { proof: 'signed in', next: '/_hearth/account' }, async (owner) => {
       const name = request.body.display_name?.trim()
       try {
+        if (owner.session.isSuspended) throw accountSuspended()
         await services.profiles.change(requesterOf(owner.session), { displayname: name || null })
         return doneWith('name_changed')
       } catch (error) {

@@ -7,6 +7,7 @@ export interface WebSessionRow {
   readonly user_nid: number
   readonly user_id: UserId
   readonly is_locked: boolean
+  readonly is_suspended: boolean
   readonly proven_at: number
   readonly used_at: number
 }
@@ -39,7 +40,7 @@ export async function findWebSession(
   since: { readonly usedAt: number; readonly createdAt: number },
 ): Promise<WebSessionRow | undefined> {
   const [row] = await reader.query<WebSessionRow>(
-    `SELECT w.user_nid, u.user_id, a.is_locked, w.proven_at, w.used_at
+    `SELECT w.user_nid, u.user_id, a.is_locked, a.is_suspended, w.proven_at, w.used_at
      FROM web_session w JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid)
      WHERE w.session_hash = $1 AND w.used_at > $2 AND w.created_at > $3 AND a.deactivated_at IS NULL AND w.password_stamp = ${STAMP}`,
     [hash, since.usedAt, since.createdAt],
