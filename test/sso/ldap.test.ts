@@ -139,4 +139,11 @@ describe.skipIf(!hasSlapd())('a directory', () => {
     expect(answers.slice(0, 2)).toEqual([403, 403])
     expect(answers.at(-1)).toBe(429)
   })
+
+  it('knows a person by one name, so that others are no way around the count of wrong passwords', async () => {
+    const { api } = await open(searching)
+    for (const name of ['alice ', ' alice', '\uff41lice', 'al\u00adice']) {
+      expect(await enter(api, name, 'rabbit hole')).toMatchObject(refused)
+    }
+  })
 })

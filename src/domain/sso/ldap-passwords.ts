@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import type { UserId } from '../../core/ids.ts'
+import { isNewLocalpart, type UserId } from '../../core/ids.ts'
 import { type Directory, DirectoryFailure, type DirectoryPerson } from '../../outbound/directory/directory.ts'
 import type { OutsideAccounts } from './outside-accounts.ts'
 
@@ -16,7 +16,7 @@ const SOURCE = 'login:ldap'
 
 /** @returns undefined where no directory is configured */
 export function createLdapPasswords(deps: {
-  readonly config: Pick<Config, 'ldap'>
+  readonly config: Pick<Config, 'ldap' | 'server_name'>
   readonly directory: Directory | undefined
   readonly accountOf: OutsideAccounts
   readonly log: Logger
@@ -35,6 +35,9 @@ export function createLdapPasswords(deps: {
   }
 
   return async (name, password) => {
+    // No account can have another name. And a directory takes many for the same person, `alice ` for `alice`, each of which would have
+    // attempts of its own.
+    if (!isNewLocalpart(name, config.server_name)) return undefined
     const person = await verify(name, password)
     if (person === undefined) return undefined
     const { name: subject, displayName, email } = person

@@ -70,7 +70,7 @@ export function createLdapDirectory({ ldap }: Pick<Config, 'ldap'>): Directory |
     const library = await import('ldapts')
     const { client, tlsOptions } = await open(library)
     try {
-      if (ldap.start_tls) await client.startTLS({ ...tlsOptions, host: new URL(url!).hostname })
+      if (ldap.start_tls) await inTime(client.startTLS({ ...tlsOptions, host: new URL(url!).hostname }))
       const find = bind_dn === undefined ? direct : searched
       const entry = await find(library, client, name, password)
       return entry && personOf(entry)
@@ -101,6 +101,15 @@ export function createLdapDirectory({ ldap }: Pick<Config, 'ldap'>): Directory |
       }
     },
   }
+}
+
+/** The library has no limit for the handshake that follows StartTLS. */
+async function inTime(startTls: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('no TLS in time after StartTLS')), TIMEOUT_MS)
+  })
+  await Promise.race([startTls, late]).finally(() => clearTimeout(timer))
 }
 
 function textIn(entry: Entry, attribute: string): string | undefined {
