@@ -269,6 +269,16 @@ describe('bounds', () => {
     await server.database.db.tx((tx) => tx.query('DELETE FROM delayed_event'))
   })
 
+  it('refuses a type or a state key that no event may have', async () => {
+    const path = (type: string, i: number) => `/rooms/${enc(room)}/delayed_event/${type}/key${i}`
+    const event = { delay_ms: HOUR, content: {} }
+    const refused = { status: 413, body: { errcode: 'M_TOO_LARGE' } }
+    expect(await put(path('m.key', 1), { ...event, state_key: 'x'.repeat(256) })).toMatchObject(refused)
+    expect(await put(path('m'.repeat(256), 2), event)).toMatchObject(refused)
+    expect((await put(path('m.key', 3), { ...event, state_key: 'x'.repeat(255) })).status).toBe(200)
+    await server.database.db.tx((tx) => tx.query('DELETE FROM delayed_event'))
+  })
+
   it('refuses more than all may have together', async () => {
     const sql = (text: string) => server.database.db.tx((tx) => tx.query(text))
     await sql(`INSERT INTO delayed_event (delay_id, user_nid, room_id, type, content, is_unlimited, delay_ms, scheduled_at, due_at)

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
+import { MAX_FIELD_BYTES } from '../../core/event/format.ts'
 import { groupBy } from '../../core/group-by.ts'
 import type { EventId, RoomId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -119,7 +120,8 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
 
   /** It is not the event's fault. Others must not wait behind it. */
   async function postpone(delayId: string, err: unknown): Promise<void> {
-    log.warn({ err }, 'a delayed event could not be sent; it will be tried again')
+    const isLimited = err instanceof ProtocolError && err.errcode === 'M_LIMIT_EXCEEDED'
+    if (!isLimited) log.warn({ err }, 'a delayed event could not be sent; it will be tried again')
     await db.tx((tx) => postponeDelayedEvent(tx, delayId, clock.now() + DELAYED_RETRY_MS))
   }
 
@@ -129,7 +131,7 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
     try {
       await finalise(row, { eventId: await parts.send(row) })
     } catch (error) {
-      if (!(error instanceof ProtocolError) || error.status >= 500) return postpone(delayId, error)
+      if (!isFinal(error)) return postpone(delayId, error)
       log.info({ delay_id: delayId.slice(0, 4), reason: error.message }, 'a delayed event could not be sent')
       await finalise(row, { error: JSON.stringify(error) })
     }
@@ -175,6 +177,7 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
 
   return {
     async schedule(by, wish) {
+      mustBeEvent(wish)
       quota.mustBeAllowed(wish)
       const content = writeJson(wish.content)
       return usersTurns.run(by.userNid, () => insert(by, wish, content))
@@ -196,6 +199,19 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
       const first = await firstDueAt(db)
       quietUntil = Math.min(quietUntil, first ?? Number.POSITIVE_INFINITY)
     },
+  }
+}
+
+/** Whether the event is refused for good. Otherwise something fails here, or its user sends too much just now. */
+function isFinal(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError && error.status < 500 && error.errcode !== 'M_LIMIT_EXCEEDED'
+}
+
+/** No event has a longer type or state key, so none is kept until it is due. */
+function mustBeEvent({ type, stateKey = '' }: DelayedWish): void {
+  for (const [name, text] of Object.entries({ type, state_key: stateKey })) {
+    if (Buffer.byteLength(text) <= MAX_FIELD_BYTES) continue
+    throw new ProtocolError('M_TOO_LARGE', `${name} is longer than ${MAX_FIELD_BYTES} bytes.`)
   }
 }
 
