@@ -28,6 +28,7 @@ export function endpointServices(areas: Areas): Services {
       clock: base.clock,
       keyUploads: keys.keyUploads,
       devices: accounts.devices,
+      sessions: accounts.sessions,
     }),
     media: areas.media.services,
     singleSignOn: areas.signIn.singleSignOn,

@@ -108,6 +108,15 @@ it('is replaced in one step: nobody can claim keys of the one before', async () 
   expect(await claim(second)).toBeDefined()
 })
 
+it('takes its sessions along when it is replaced', async () => {
+  const login = { type: 'm.login.password', identifier: { type: 'm.id.user', user: 'alice' }, password: PASSWORD }
+  const { access_token: token } = (await ask('POST', '/login', { ...login, device_id: await put() })).body
+  const whoami = () => house.api.request('GET', '/account/whoami', { token })
+  expect((await whoami()).status).toBe(200)
+  await put()
+  expect(await whoami()).toMatchObject({ status: 401, body: { errcode: 'M_UNKNOWN_TOKEN' } })
+})
+
 it('may be uploaded once more', async () => {
   const body = newDevice()
   await put(body)

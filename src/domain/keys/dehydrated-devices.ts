@@ -56,9 +56,12 @@ export interface DehydratedDeviceParts {
   readonly keyUploads: KeyUploads
   /** Removes a device as its user would. */
   readonly devices: { remove(userNid: number, deviceIds: readonly string[]): Promise<void> }
+  readonly sessions: { forget(userNid: number, deviceId: string): void }
 }
 
-export function createDehydratedDevices({ db, clock, keyUploads, devices }: DehydratedDeviceParts): DehydratedDevices {
+export function createDehydratedDevices(parts: DehydratedDeviceParts): DehydratedDevices {
+  const { db, clock, keyUploads, devices, sessions } = parts
+
   async function existing({ userNid }: Requester) {
     const found = await findDehydratedDevice(db, userNid)
     if (found) return found
@@ -84,7 +87,13 @@ export function createDehydratedDevices({ db, clock, keyUploads, devices }: Dehy
         findDevice(db, by.userNid, wish.deviceId),
       ])
       if (other !== undefined && before?.device_id !== wish.deviceId) throw nameTaken()
-      await keyUploads.upload({ ...by, deviceId: wish.deviceId }, wish.keys, (tx) => makeRoom(tx, by, wish))
+      let replaced: readonly string[] = []
+      await keyUploads.upload({ ...by, deviceId: wish.deviceId }, wish.keys, async (tx) => {
+        replaced = await makeRoom(tx, by, wish)
+        return replaced
+      })
+      // Somebody may have signed in under the name of the one before.
+      for (const deviceId of replaced) sessions.forget(by.userNid, deviceId)
     },
     async get(by) {
       const { device_id, device_data } = await existing(by)
