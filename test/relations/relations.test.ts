@@ -299,7 +299,12 @@ describe('an event that is sent', () => {
   })
 
   it('may relate as it likes where it only looks like a relation', async () => {
+    const root = await alice.say(room, 'root')
+    // Servers accept U+0000 in contents. Postgres cannot hold it in a text.
     const malformed = [
+      { rel_type: 'm.thread', event_id: '$\0' },
+      { rel_type: 'm.reference', event_id: '$\0' },
+      { rel_type: 'x\0', event_id: root },
       { event_id: '$x' },
       { rel_type: 7, event_id: '$x' },
       { rel_type: '', event_id: '$x' },
@@ -308,6 +313,7 @@ describe('an event that is sent', () => {
       null,
     ]
     for (const relation of malformed) expect((await send(alice, relation as object)).status).toBe(200)
+    expect((await send(alice, { rel_type: 'm.annotation', event_id: root, key: '\0' })).status).toBe(400)
     // A reply of before threads.
     expect((await send(alice, { 'm.in_reply_to': { event_id: '$x' } })).status).toBe(200)
   })

@@ -1,4 +1,4 @@
-import type { EventId } from '../../../core/ids.ts'
+import { type EventId, isEventId } from '../../../core/ids.ts'
 import { isObject } from '../../../core/json.ts'
 import type { EventCache } from './event-cache.ts'
 import type { Room } from './room.ts'
@@ -9,22 +9,19 @@ export const MAIN_THREAD = 'main'
 
 /** The most relations that are followed from an event to its thread, for example from an edit of a reply in it. */
 const MAX_HOPS = 3
-const MAX_ID_BYTES = 255
 
 /** What an event relates to. State events are in no thread, whatever they say. */
 function relationOf({ isState, content }: Pick<RoomEvent, 'isState' | 'content'>) {
   const relation = isState ? undefined : content['m.relates_to']
-  if (!isObject(relation) || typeof relation.event_id !== 'string') return undefined
+  if (!isObject(relation) || !isEventId(relation.event_id)) return undefined
   return { isThread: relation.rel_type === 'm.thread', targetId: relation.event_id }
 }
 
 /** The root of the thread that an event says itself that it is in. */
 export function namedThread(event: RoomEvent): string | undefined {
   const relation = relationOf(event)
-  return relation?.isThread ? rootIn(relation) : undefined
+  return relation?.isThread ? relation.targetId : undefined
 }
-
-const isEventId = (id: string): boolean => id.startsWith('$') && Buffer.byteLength(id) <= MAX_ID_BYTES
 
 /**
  * The root of the thread that a new event is in; undefined for the main timeline. Synchronous where its own relation decides.
@@ -36,10 +33,8 @@ export function rootOf(
 ): string | undefined | Promise<string | undefined> {
   const relation = relationOf(event)
   if (!relation) return undefined
-  return relation.isThread ? rootIn(relation) : rootBehind(room, events, relation.targetId)
+  return relation.isThread ? relation.targetId : rootBehind(room, events, relation.targetId)
 }
-
-const rootIn = ({ targetId }: { readonly targetId: string }) => (isEventId(targetId) ? targetId : undefined)
 
 async function rootBehind(room: Room, events: Pick<EventCache, 'getById'>, first: string): Promise<string | undefined> {
   let targetId = first
@@ -47,7 +42,7 @@ async function rootBehind(room: Room, events: Pick<EventCache, 'getById'>, first
     const target = room.unsettled(targetId as EventId) ?? (await events.getById(targetId))
     const relation = target?.roomNid === room.nid ? relationOf(target) : undefined
     if (!relation) return undefined
-    if (relation.isThread) return rootIn(relation)
+    if (relation.isThread) return relation.targetId
     targetId = relation.targetId
   }
   return undefined
