@@ -35,6 +35,9 @@ export const CROSS_SIGNING_APPROVAL_MS = 10 * 60 * 1000
 
 /** Archives of people's data that are made at one time. */
 export const MAX_ARCHIVES = 3
+/** An archive that a browser takes more slowly than this is broken off, after pauses of so long together. */
+export const ARCHIVE_BYTES_PER_SECOND = 8 * 1024
+export const ARCHIVE_PAUSE_MS = 60_000
 /** Events of a room, bytes of own events, and files, that are read at once for an archive. */
 export const EVENTS_READ_AT_ONCE = 1_000
 export const EVENT_BYTES_READ_AT_ONCE = 1024 * 1024

@@ -5,6 +5,7 @@ import { Type } from '../../../core/shapes.ts'
 import { endpoint, rawReply } from '../../../http/endpoint.ts'
 import { whenSubmitted } from '../signed-in.ts'
 import { DATA_PAGE, dataPage } from './data-page.ts'
+import { paced } from './paced.ts'
 
 /** The archive is made as fast as the browser takes it. It ends when the browser goes away. */
 export const downloadData = endpoint(
@@ -19,7 +20,8 @@ export const downloadData = endpoint(
       try {
         // The first piece says whether it can be made now.
         const first = await archive.next()
-        const body = Readable.from(joined(first.value as Buffer, archive), { objectMode: false })
+        const pieces = paced(joined(first.value as Buffer, archive), () => body.destroy())
+        const body = Readable.from(pieces, { objectMode: false })
         const name = localpartOf(owner.session.userId).replace(/[^\w.-]/g, '_')
         return rawReply({
           headers: {
