@@ -11,7 +11,7 @@ export const IDLE_CLIENT_KEPT_MS = 180 * 24 * 60 * 60 * 1000
 
 /** How long a person may take between the client's request and their consent. */
 export const INTERACTION_SECONDS = 30 * 60
-/** Authorisations under way, and device codes, of all people. */
+/** Authorisations under way, and device codes, of all people. Beyond that, the oldest end. */
 export const MAX_INTERACTIONS = 20_000
 export const MAX_DEVICE_CODES = 10_000
 /** The longest request for an authorisation that is kept. */

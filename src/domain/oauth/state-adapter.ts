@@ -3,13 +3,13 @@ import type { Database } from '../../store/db/db.ts'
 import {
   consumeState,
   countStates,
+  deleteOldestStates,
   deleteState,
   deleteStatesOfGrant,
   findState,
   findStateByUserCode,
   putState,
   recordPoll,
-  type StateKey,
   type StateRow,
 } from '../../store/oauth/states.ts'
 import type { Clock } from '../clock.ts'
@@ -48,6 +48,7 @@ export interface StateDeps {
 const MOST: Readonly<Record<string, number>> = { Interaction: MAX_INTERACTIONS, DeviceCode: MAX_DEVICE_CODES }
 /** Counting is costly, and the bound is no exact one. */
 const COUNTED_EVERY_MS = 5_000
+const KEPT_OF_TOO_MANY = 0.9
 
 /** Makes the adapter of each kind. Ids are secrets, so only their hashes are stored. */
 export function stateAdapters({
@@ -57,19 +58,16 @@ export function stateAdapters({
   oauthSessions,
   errors,
 }: StateDeps): (model: string) => StateAdapter {
-  const counts = new Map<string, { readonly at: number; readonly isFull: boolean }>()
+  const countedAt = new Map<string, number>()
 
-  /** What is under way may go on, however full it is. */
-  async function requireRoom({ model, idHash }: StateKey): Promise<void> {
+  /** If there are too many, the oldest give way: whoever begins very many cannot keep others from signing in. */
+  async function makeRoom(model: string): Promise<void> {
     const most = MOST[model]
-    if (most === undefined) return
     const now = clock.now()
-    const known = counts.get(model)
-    if (known === undefined || now - known.at >= COUNTED_EVERY_MS) {
-      counts.set(model, { at: now, isFull: (await countStates(db, model, most)) >= most })
-    }
-    if (!counts.get(model)?.isFull) return
-    if ((await findState(db, { model, idHash })) === undefined) throw errors.full()
+    if (most === undefined || now - (countedAt.get(model) ?? Number.NEGATIVE_INFINITY) < COUNTED_EVERY_MS) return
+    countedAt.set(model, now)
+    if ((await countStates(db, model, most)) < most) return
+    await db.tx((tx) => deleteOldestStates(tx, model, Math.floor(most * KEPT_OF_TOO_MANY)))
   }
 
   function payloadOf(row: StateRow | undefined): JsonObject | undefined {
@@ -94,7 +92,7 @@ export function stateAdapters({
       async upsert(id, payload, expiresIn) {
         const text = JSON.stringify(payload)
         if (text.length > MAX_AUTHORIZATION_BYTES) throw errors.full()
-        await requireRoom(keyOf(id))
+        await makeRoom(model)
         const { grantId, userCode } = payload
         const state = {
           payload: text,

@@ -99,6 +99,15 @@ export async function countStates(reader: Reader, model: string, atMost: number)
   return row!.count
 }
 
+/** Removes all of one kind but so many that expire last. */
+export async function deleteOldestStates(tx: Tx, model: string, kept: number): Promise<void> {
+  await tx.query(
+    `DELETE FROM oauth_state WHERE model = $1 AND id_hash IN (
+       SELECT id_hash FROM oauth_state WHERE model = $1 ORDER BY expires_at DESC OFFSET $2)`,
+    [model, kept],
+  )
+}
+
 /** Gives how many were removed. */
 export async function forgetStates(tx: Tx, now: number, atMost: number): Promise<number> {
   const rows = await tx.query(
