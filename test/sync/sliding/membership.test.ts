@@ -59,6 +59,25 @@ describe.each(FORMS)('memberships in the %s form', (form) => {
     }
   })
 
+  it('1: lists do not find a room by what it became after the user left it, though a ban followed', async () => {
+    const bob = await newPerson()
+    const room = await publicRoom('Before')
+    await bob.join(room)
+    await bob.leave(room)
+    await alice.setState(room, 'm.room.name', { name: 'Secret name' })
+    await alice.setState(room, 'm.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' })
+    await alice.call('POST', inRoom(room, '/ban'), { user_id: bob.userId })
+    const list = (filters: Json) => ({ range: [0, 19] as const, filters })
+    const { lists } = await new Connection(bob, form).next({
+      lists: {
+        before: list({ room_name_like: 'before', is_encrypted: false }),
+        secret: list({ room_name_like: 'secret' }),
+        encrypted: list({ is_encrypted: true }),
+      },
+    })
+    expect(lists).toEqual({ before: { count: 1 }, secret: { count: 0 }, encrypted: { count: 0 } })
+  })
+
   it('2: a room that was forgotten is listed again after a rejoin, and after another invitation', async () => {
     const bob = await newPerson()
     const [rejoined, reinvited] = [await publicRoom('rejoined'), await alice.createRoom({})]

@@ -11,6 +11,8 @@ export interface Departure {
   readonly wasIn: boolean
   /** Whether others decided that the user, who was in, is out. */
   readonly isKick: boolean
+  /** The stream position of the event that ended the join, if others followed it, such as a ban. */
+  readonly leftAt?: number
 }
 
 /** The departures of a user's leaves and bans, by the number of the event. */
@@ -32,7 +34,10 @@ export function createDepartures(events: Pick<EventCache, 'load'>): Departures {
     for (let step = 0; at && step < MAX_STEPS; step++) {
       const before = at.replacesNid
       const replaced = before === undefined ? undefined : (await events.load([before])).get(before)
-      if (membershipOf(replaced) === 'join') return { wasIn: true, isKick: leave?.sender !== userId }
+      if (membershipOf(replaced) === 'join') {
+        const isKick = leave?.sender !== userId
+        return at === leave ? { wasIn: true, isKick } : { wasIn: true, isKick, leftAt: at.streamPos }
+      }
       at = replaced
     }
     return { wasIn: false, isKick: false }

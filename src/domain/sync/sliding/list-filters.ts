@@ -76,12 +76,12 @@ async function childrenOf(
 }
 
 /** For a room that the user is not in: what they saw last of it, or what the invitation shows. */
-async function factsOfOther(look: SlidingLook, { nid, membership, wasIn }: OrderedRoom): Promise<RoomFacts> {
+async function factsOfOther(look: SlidingLook, { nid, membership, wasIn, leftAt }: OrderedRoom): Promise<RoomFacts> {
   const { sources, now } = look
   const room = await sources.registry.getByNid(nid)
   if (wasIn) {
-    const { changedAt } = membership
-    return factsIn(room, await sources.states.at(room, now.events.with(writerOf(changedAt), changedAt)))
+    const end = leftAt ?? membership.changedAt
+    return factsIn(room, await sources.states.at(room, now.events.with(writerOf(end), end)))
   }
   const [state] = await invitedState(look, room, membership.eventNid)
   const content = (type: string) => state.find((event) => event.type === type)?.content as JsonObject | undefined

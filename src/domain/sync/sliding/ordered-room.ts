@@ -9,6 +9,8 @@ export interface OrderedRoom {
   readonly recency: number
   /** False for a room that the user never was in: it shows its stripped state. */
   readonly wasIn: boolean
+  /** The stream position at which the user came out of it, if that is before the membership. */
+  readonly leftAt?: number | undefined
 }
 
 /** The order of the last look at the same user's rooms: nearly the same, so sorting it again costs little. */

@@ -82,10 +82,10 @@ async function sortOut(
       const sender = invitations.get(eventNid)?.sender
       if (sender === undefined || (await isInvitationShown(look, sender))) shown.set(room.nid, room)
     } else {
-      const { wasIn = false, isKick = false } = departures.get(eventNid) ?? {}
+      const { wasIn = false, isKick = false, leftAt } = departures.get(eventNid) ?? {}
       // A client that shows the room learns that the user is out of it.
-      if (isKick || record.rooms.has(room.nid)) shown.set(room.nid, { ...room, wasIn })
-      else if (wasIn) left.set(room.nid, { ...room, wasIn })
+      if (isKick || record.rooms.has(room.nid)) shown.set(room.nid, { ...room, wasIn, leftAt })
+      else if (wasIn) left.set(room.nid, { ...room, wasIn, leftAt })
     }
   }
 }
