@@ -24,8 +24,9 @@ export const MAX_THREAD_SUBSCRIPTIONS_SENT = 100
 /** Connections of one device; the one that was unused for longest goes. Characters of a connection's name. */
 export const MAX_CONNECTIONS_PER_DEVICE = 16
 export const MAX_CONNECTION_ID_CHARS = 255
-/** Different wishes for rooms that are kept for a connection. With more of them, rooms are sent anew. */
+/** Different wishes for rooms that are kept for a connection, and their characters. With more of them, rooms are sent anew. */
 export const MAX_WISHES_PER_CONNECTION = 200
+export const MAX_WISH_CHARS_PER_CONNECTION = 256 * 1024
 /** A connection that was unused for so long ends. */
 export const CONNECTION_UNUSED_MS = 30 * 86_400_000
 /** Receipts that are looked through for those at the events that a room begins with: the newest. */

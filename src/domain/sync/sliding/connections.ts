@@ -41,8 +41,15 @@ export function createConnections(parts: {
   readonly budget: ByteBudget
 }): Connections {
   const { db, clock } = parts
+  /** A connection is weighed at each use, and its records do not change. */
+  const weights = new WeakMap<SlidingRecord['rooms'], number>()
+  const weightOf = (record: SlidingRecord): number => {
+    const weight = weights.get(record.rooms) ?? recordBytes(record)
+    weights.set(record.rooms, weight)
+    return weight
+  }
   const known = parts.budget.part<string, Connection>({
-    bytesOf: ({ newest, base }) => recordBytes(newest) + (base ? recordBytes(base) : 0),
+    bytesOf: ({ newest, base }) => weightOf(newest) + (base ? weightOf(base) : 0),
   })
   /** The answers of one connection are written one after another. */
   const turns = createKeyedQueue<string>()

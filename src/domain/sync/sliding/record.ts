@@ -1,4 +1,4 @@
-import { MAX_WISHES_PER_CONNECTION } from '../../limits/sliding-sync.ts'
+import { MAX_WISH_CHARS_PER_CONNECTION, MAX_WISHES_PER_CONNECTION } from '../../limits/sliding-sync.ts'
 import type { EventPosition } from '../token.ts'
 import { type ME, RequiredPart, type RequiredState, requiredState, type StatePattern } from './required-state.ts'
 
@@ -38,11 +38,27 @@ export function isSameRoom(one: SentRoom, other: SentRoom): boolean {
   )
 }
 
-/** Without rooms that are not shown now, if the client had too many different wishes for them: those rooms are sent anew. */
+/** Without rooms that are not shown now, if the client had too many different wishes for them, or too long ones: those rooms are sent anew. */
 export function withinWishes(rooms: Map<number, SentRoom>, isShown: (nid: number) => boolean): Map<number, SentRoom> {
-  const wishes = new Set([...rooms.values()].map(({ required }) => required.key))
-  if (wishes.size <= MAX_WISHES_PER_CONNECTION) return rooms
+  const { count, chars } = wishesIn(rooms)
+  if (count <= MAX_WISHES_PER_CONNECTION && chars <= MAX_WISH_CHARS_PER_CONNECTION) return rooms
   return new Map([...rooms].filter(([nid]) => isShown(nid)))
+}
+
+/** How many different wishes there are for rooms, and how long they are together. Wishes share their parts. */
+function wishesIn(rooms: SlidingRecord['rooms']): { readonly count: number; readonly chars: number } {
+  const wishes = new Set<string>()
+  const parts = new Set<string>()
+  let chars = 0
+  for (const { required } of rooms.values()) {
+    if (wishes.has(required.key)) continue
+    wishes.add(required.key)
+    for (const { key, text } of required.parts) {
+      if (!parts.has(key)) chars += text.length
+      parts.add(key)
+    }
+  }
+  return { count: wishes.size, chars }
 }
 
 type StoredPattern = readonly [type: string | null, stateKey: string | typeof ME | null]
@@ -84,7 +100,7 @@ export function writeRecord({ rooms }: Pick<SlidingRecord, 'rooms'>): string {
   }
   const written: string[] = []
   for (const [nid, { required, timelineLimit, isDirect, upTo }] of rooms) {
-    const wish = place(required, () => wishes.of(`[${required.parts.map(({ key }) => parts.of(key)).join()}]`))
+    const wish = place(required, () => wishes.of(`[${required.parts.map(({ text }) => parts.of(text)).join()}]`))
     const at = upTo && place(upTo, () => positions.of(JSON.stringify([upTo.events, upTo.ledger])))
     written.push(`[${nid},${wish},${timelineLimit},${isDirect ? 1 : 0}${at === undefined ? '' : `,${at}`}]`)
   }
@@ -112,8 +128,10 @@ export function readRecord(version: number, text: string): SlidingRecord {
 
 const RECORD_BYTES = 400
 const ROOM_BYTES = 130
+/** For a character of a wish: its text, and its patterns as they were read. */
+const WISH_BYTES = 5
 
-/** Bytes in memory, without the wishes, which rooms share. */
-export function recordBytes({ rooms }: SlidingRecord): number {
-  return RECORD_BYTES + rooms.size * ROOM_BYTES
+/** Bytes in memory. It looks at all rooms. */
+export function recordBytes({ rooms }: Pick<SlidingRecord, 'rooms'>): number {
+  return RECORD_BYTES + rooms.size * ROOM_BYTES + wishesIn(rooms).chars * WISH_BYTES
 }

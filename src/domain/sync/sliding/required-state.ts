@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+
 /** Stands for the user id of whoever asks. */
 export const ME = 1
 
@@ -13,7 +15,9 @@ const MEMBER = 'm.room.member'
 
 /** One wish for state: what `include` matches and `exclude` does not. */
 export class RequiredPart {
-  /** The same for the same wish. */
+  /** All of it: the same for the same wish. */
+  readonly text: string
+  /** The same for the same wish, and short: wishes for rooms are joined in as many ways as there are rooms. */
   readonly key: string
   readonly include: readonly StatePattern[]
   readonly exclude: readonly StatePattern[]
@@ -27,7 +31,8 @@ export class RequiredPart {
     this.lazyMembers = lazyMembers
     const texts = (patterns: readonly StatePattern[]) =>
       patterns.map(({ type, stateKey }) => [type ?? null, stateKey ?? null])
-    this.key = JSON.stringify([texts(include), texts(exclude), lazyMembers ? 1 : 0])
+    this.text = JSON.stringify([texts(include), texts(exclude), lazyMembers ? 1 : 0])
+    this.key = digest(this.text)
   }
 
   /** Whether a state event is asked for, lazily loaded members aside. */
@@ -79,7 +84,7 @@ function compile(patterns: readonly StatePattern[]): Matcher {
 
 /** What one or several wishes for a room ask for together (MSC4186, "required_state"). */
 export interface RequiredState {
-  /** The same for the same wishes. */
+  /** The same for the same wishes, and short. */
   readonly key: string
   readonly parts: readonly RequiredPart[]
   /** Members come as the timeline needs them. */
@@ -88,8 +93,10 @@ export interface RequiredState {
 
 export function requiredState(parts: readonly RequiredPart[]): RequiredState {
   const isLazy = parts.some(({ lazyMembers }) => lazyMembers) && !parts.some(({ needsAllMembers }) => needsAllMembers)
-  return { key: parts.map(({ key }) => key).join(), parts, isLazy }
+  return { key: parts.length === 1 ? parts[0]!.key : digest(parts.map(({ key }) => key).join()), parts, isLazy }
 }
+
+const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 24)
 
 export function bothRequired(one: RequiredState, other: RequiredState): RequiredState {
   const byKey = new Map([...one.parts, ...other.parts].map((part) => [part.key, part]))
