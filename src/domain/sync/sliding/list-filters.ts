@@ -10,11 +10,38 @@ import type { ListFilters } from './request.ts'
 import { factsIn, nameIn, type RoomFacts, typeIn } from './room-facts.ts'
 import type { RoomOrder } from './room-order.ts'
 
+/** What filters of several lists read, each once for all lists of a request. */
+export interface FilterFacts {
+  isTagged(): Promise<(roomId: string, tags: readonly string[]) => boolean>
+  /** The ids of the direct children of those of the spaces that the user is in. */
+  childrenOf(spaces: readonly string[]): Promise<ReadonlySet<string>>
+}
+
+export function createFilterFacts(look: SlidingLook, joined: RoomOrder['joined']): FilterFacts {
+  let tagging: ReturnType<FilterFacts['isTagged']> | undefined
+  const children = new Map<string, Promise<readonly string[]>>()
+  return {
+    isTagged() {
+      tagging ??= tagsOf(look)
+      return tagging
+    },
+    async childrenOf(spaces) {
+      const found = new Set<string>()
+      for (const space of spaces) {
+        if (!children.has(space)) children.set(space, childrenIn(look, space, joined))
+        for (const child of await children.get(space)!) found.add(child)
+      }
+      return found
+    },
+  }
+}
+
 /** The rooms that pass a list's filters, in their order (MSC4186, "filters"). */
 export async function roomsThatPass(
   look: SlidingLook,
-  { rooms, joined }: RoomOrder,
+  { rooms }: RoomOrder,
   filters: ListFilters,
+  known: FilterFacts,
 ): Promise<readonly OrderedRoom[]> {
   const { isInvited, isDirect, spaces, tags, notTags } = filters
   let passing = rooms
@@ -24,11 +51,11 @@ export async function roomsThatPass(
   if (isInvited !== undefined) keep(({ membership }) => isInvited === (membership.membership === 'invite'))
   if (isDirect !== undefined) keep((_, id) => isDirect === look.direct.has(id))
   if (tags || notTags) {
-    const isTagged = await tagsOf(look)
+    const isTagged = await known.isTagged()
     keep((_, id) => (!tags || isTagged(id, tags)) && !(notTags && isTagged(id, notTags)))
   }
   if (spaces) {
-    const children = await childrenOf(look, spaces, joined)
+    const children = await known.childrenOf(spaces)
     keep((_, id) => children.has(id))
   }
   if (!needsFacts(filters)) return passing
@@ -44,7 +71,7 @@ function passes(facts: RoomFacts, { isEncrypted, roomTypes, notRoomTypes, nameLi
   if (isEncrypted !== undefined && isEncrypted !== facts.isEncrypted) return false
   if (roomTypes && !roomTypes.includes(facts.type)) return false
   if (notRoomTypes?.includes(facts.type)) return false
-  return nameLike === undefined || facts.name.toLowerCase().includes(nameLike.toLowerCase())
+  return nameLike === undefined || facts.name.toLowerCase().includes(nameLike)
 }
 
 async function tagsOf({ sources, by }: SlidingLook): Promise<(roomId: string, tags: readonly string[]) => boolean> {
@@ -55,24 +82,18 @@ async function tagsOf({ sources, by }: SlidingLook): Promise<(roomId: string, ta
   }
 }
 
-/** The ids of the direct children of those of the spaces that the user is in. */
-async function childrenOf(
+/** The ids of a space's direct children; none if the user is not in it. */
+async function childrenIn(
   { sources }: SlidingLook,
-  spaces: readonly string[],
+  spaceId: string,
   joined: RoomOrder['joined'],
-): Promise<Set<string>> {
-  const children = new Set<string>()
-  const rows = await findRoomNids(sources.db, spaces.filter(isRoomId))
-  for (const { room_nid: nid } of rows) {
-    if (!joined.has(nid)) continue
-    const space = await sources.registry.getByNid(nid)
-    const keys = [...space.keys.ofType('m.space.child')].map(([child]) => child)
-    const events = await Promise.all(keys.map((child) => space.stateEvent('m.space.child', child)))
-    events.forEach((event, index) => {
-      if (Array.isArray(event?.content.via)) children.add(keys[index]!)
-    })
-  }
-  return children
+): Promise<readonly string[]> {
+  const [row] = isRoomId(spaceId) ? await findRoomNids(sources.db, [spaceId]) : []
+  if (row === undefined || !joined.has(row.room_nid)) return []
+  const space = await sources.registry.getByNid(row.room_nid)
+  const keys = [...space.keys.ofType('m.space.child')].map(([child]) => child)
+  const events = await Promise.all(keys.map((child) => space.stateEvent('m.space.child', child)))
+  return keys.filter((_, index) => Array.isArray(events[index]?.content.via))
 }
 
 /** For a room that the user is not in: what they saw last of it, or what the invitation shows. */

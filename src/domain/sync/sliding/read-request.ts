@@ -216,7 +216,18 @@ function unstablePart(required: readonly (readonly string[])[]): RequiredPart {
 function rangesOf(ranges: readonly (readonly number[])[] | undefined): SlidingList['ranges'] {
   if (ranges === undefined) return undefined
   if (ranges.length > MAX_RANGES) throw refused(`A list has more than ${MAX_RANGES} ranges.`)
-  return ranges.map(rangeOf)
+  return disjoint(ranges.map(rangeOf))
+}
+
+/** The same ranges, without those that overlap: no room is looked at twice for one list. */
+function disjoint(ranges: readonly (readonly [number, number])[]): (readonly [number, number])[] {
+  const found: [number, number][] = []
+  for (const [first, last] of ranges.toSorted(([a], [b]) => a - b)) {
+    const before = found.at(-1)
+    if (before && first <= before[1] + 1) before[1] = Math.max(before[1], last)
+    else found.push([first, last])
+  }
+  return found
 }
 
 function rangeOf([first, last, ...more]: readonly number[]): readonly [number, number] {
@@ -236,7 +247,7 @@ function filtersOf(filters: FilterBody = {}): ListFilters {
     isDirect: filters.is_dm,
     isEncrypted: filters.is_encrypted,
     isInvited: filters.is_invited ?? filters.is_invite,
-    nameLike: filters.room_name_like,
+    nameLike: filters.room_name_like?.toLowerCase(),
     ...{ spaces, roomTypes, notRoomTypes, tags, notTags },
   }
 }

@@ -34,7 +34,7 @@ export interface RoomWish {
 }
 
 export interface SlidingList extends RoomWish {
-  /** Inclusive, from 0; undefined for all rooms. */
+  /** Inclusive, from 0, in order and without overlaps; undefined for all rooms. */
   readonly ranges: readonly (readonly [first: number, last: number])[] | undefined
   readonly filters: ListFilters
 }
@@ -50,7 +50,7 @@ export interface ListFilters {
   readonly notRoomTypes?: readonly (string | null)[] | undefined
   readonly tags?: readonly string[] | undefined
   readonly notTags?: readonly string[] | undefined
-  /** Part of the room's name. */
+  /** Part of the room's name, in small letters. */
   readonly nameLike?: string | undefined
 }
 

@@ -1,7 +1,7 @@
 import { isRoomId } from '../../../core/ids.ts'
 import { findRoomNids } from '../../../store/rooms/rooms.ts'
 import { hasPartialState } from '../look.ts'
-import { roomsThatPass } from './list-filters.ts'
+import { createFilterFacts, roomsThatPass } from './list-filters.ts'
 import type { SlidingLook } from './look.ts'
 import type { OrderedRoom } from './ordered-room.ts'
 import type { RoomWish, SlidingList } from './request.ts'
@@ -25,23 +25,29 @@ export interface Windows {
   readonly rooms: ReadonlyMap<number, WantedRoom>
 }
 
+/** While the lists are gone through. */
+interface Wanting extends WantedRoom {
+  wish: RoomWish
+  readonly lists: string[]
+  isSubscribed: boolean
+}
+
 /** The rooms in the ranges of the lists, and those that are asked for by id. */
 export async function windowsOf(look: SlidingLook, order: RoomOrder): Promise<Windows> {
   const counts = new Map<string, number>()
-  const rooms = new Map<number, WantedRoom>()
+  const rooms = new Map<number, Wanting>()
   const join = createJoining()
+  const facts = createFilterFacts(look, order.joined)
   const want = (room: OrderedRoom, wish: RoomWish, list?: string): void => {
     const had = rooms.get(room.nid)
-    const lists = had?.lists ?? []
-    rooms.set(room.nid, {
-      room,
-      wish: had ? join(had.wish, wish) : wish,
-      lists: list === undefined ? lists : [...lists, list],
-      isSubscribed: had?.isSubscribed === true || list === undefined,
-    })
+    const wanted = had ?? { room, wish, lists: [], isSubscribed: false }
+    if (had) wanted.wish = join(had.wish, wish)
+    else rooms.set(room.nid, wanted)
+    if (list === undefined) wanted.isSubscribed = true
+    else wanted.lists.push(list)
   }
   for (const [key, list] of look.sliding.lists) {
-    const passing = await roomsThatPass(look, order, list.filters)
+    const passing = await roomsThatPass(look, order, list.filters, facts)
     const whole = passing.filter((room) => !lacksMembers(look, room, list.required))
     counts.set(key, whole.length)
     for (const room of inRanges(whole, list)) want(room, list, key)
@@ -58,11 +64,9 @@ function lacksMembers(look: SlidingLook, { nid, isJoined }: OrderedRoom, { parts
   return isJoined && parts.some(({ needsAllMembers }) => needsAllMembers) && hasPartialState(look, nid)
 }
 
-function inRanges(rooms: readonly OrderedRoom[], { ranges }: SlidingList): Iterable<OrderedRoom> {
+function inRanges(rooms: readonly OrderedRoom[], { ranges }: SlidingList): readonly OrderedRoom[] {
   if (ranges === undefined) return rooms
-  const found = new Set<OrderedRoom>()
-  for (const [first, last] of ranges) for (const room of rooms.slice(first, last + 1)) found.add(room)
-  return found
+  return ranges.flatMap(([first, last]) => rooms.slice(first, last + 1))
 }
 
 /** Most rooms share their wishes, so each pair of wishes is joined once. */
