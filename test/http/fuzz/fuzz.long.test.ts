@@ -28,6 +28,7 @@ const ALWAYS_REFUSED = new Set([
   'POST C/refresh',
   'POST C/account/deactivate',
   'GET C/voip/turnServer',
+  'GET C1/auth_metadata',
   'PUT CU/org.matrix.msc3814.v1/dehydrated_device',
   'GET CU/org.matrix.msc3814.v1/dehydrated_device',
   'DELETE CU/org.matrix.msc3814.v1/dehydrated_device',
