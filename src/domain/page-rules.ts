@@ -128,7 +128,10 @@ export const PAGES = {
   'sso-other-person.page': SSO_FAILURE,
   'sso-not-again.page': SSO_FAILURE,
   'oauth-consent.page': {
-    values: [...['form', 'host', 'name', 'user_id', 'returns_to', 'device', 'policy', 'terms', 'other_account']],
+    values: [
+      ...['form', 'host', 'name', 'user_id', 'returns_to', 'device', 'replaces', 'administers', 'policy', 'terms'],
+      'other_account',
+    ],
     ...VISITOR_FORM,
     needs: ['form', 'host', 'user_id', 'returns_to'],
   },
@@ -161,7 +164,7 @@ export const PAGES = {
   },
   'account-link.page': { values: ['form', 'user_code', 'is_wrong'], ...VISITOR_FORM, fields: ['user_code'] },
   'account-link-confirm.page': {
-    values: ['form', 'host', 'name', 'user_id', 'device', 'ip', 'agent', 'time'],
+    values: ['form', 'host', 'name', 'user_id', 'device', 'replaces', 'administers', 'ip', 'agent', 'time'],
     ...VISITOR_FORM,
     needs: ['form', 'host', 'user_id'],
   },

@@ -119,6 +119,25 @@ describe('a sign-in', () => {
     expect((await whoami(world, second.access_token)).status).toBe(200)
   })
 
+  it('says which session it takes the place of, and that it can administer the server', async () => {
+    const { userId } = await world.account('admin')
+    const browser = world.browser()
+    const asked = addressOf(world, requestOf(client, { scope: scopeOf('NAMED00001') }))
+    const fresh = await browser.signIn(await browser.open(asked), 'admin')
+    expect(fresh.text).toContain('NAMED00001')
+    expect(fresh.text).not.toMatch(/which ends|You administer/)
+    await session(world, client, 'admin', 'NAMED00001')
+    await world.db.tx((tx) =>
+      tx.query(
+        'UPDATE account SET is_admin = true WHERE user_nid = (SELECT user_nid FROM matrix_user WHERE user_id = $1)',
+        [userId],
+      ),
+    )
+    const again = await browser.open(asked)
+    expect(again.text).toContain('your session “An app”, which ends')
+    expect(again.text).toContain('You administer localhost')
+  })
+
   it("leaves another user's device of the same name alone", async () => {
     await world.account('bob')
     const alices = await session(world, client, 'alice', 'SAMENAME01')

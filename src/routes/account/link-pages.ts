@@ -1,8 +1,8 @@
 import { hostOf } from '../../core/oauth/client-metadata.ts'
-import { readScope } from '../../core/oauth/scope.ts'
 import type { Services } from '../../domain/services.ts'
 import type { RawReply } from '../../http/endpoint.ts'
 import type { EndpointRequest } from '../../http/request.ts'
+import { askedSession } from '../oauth/asked-session.ts'
 import { pageReply } from '../web/page.ts'
 import { shownTime } from './shown.ts'
 import { type Visitor, visitorForm } from './visitor.ts'
@@ -28,13 +28,12 @@ export async function confirmPage(
   const pending = await (await oauth.server()).pendingDevice(code)
   const client = pending && (await oauth.clients.find(pending.clientId))
   if (pending === undefined || client === undefined) return codePage(services, reader, visitor, code)
-  const scope = readScope(pending.scope)
   const values = {
     form: visitorForm(visitor, { user_code: code }, '/_hearth/account/link'),
     host: hostOf(client.metadata),
     name: client.metadata.client_name,
     user_id: visitor.session?.userId,
-    device: 'problem' in scope ? '' : scope.deviceId,
+    ...(await askedSession(services, pending.scope, visitor)),
     ip: pending.ip,
     agent: pending.userAgent,
     time: shownTime(pending.startedAt, reader),

@@ -1,5 +1,4 @@
 import { hostOf } from '../../core/oauth/client-metadata.ts'
-import { readScope } from '../../core/oauth/scope.ts'
 import { nameOfAddress } from '../../core/return-address.ts'
 import type { PendingAuthorization } from '../../domain/oauth/authorization-server.ts'
 import type { Client } from '../../domain/oauth/clients.ts'
@@ -8,6 +7,7 @@ import type { RawReply } from '../../http/endpoint.ts'
 import type { EndpointRequest } from '../../http/request.ts'
 import { signInAddress, type Visitor, visitorForm } from '../account/visitor.ts'
 import { pageReply } from '../web/page.ts'
+import { askedSession } from './asked-session.ts'
 
 export interface Consent {
   readonly pending: PendingAuthorization
@@ -36,14 +36,13 @@ function targetsOf(redirectUri: string): string[] {
 }
 
 /** Who asks, for which account, and where the answer goes. A name proves nothing, so the domain comes first. */
-export function consentPage(
+export async function consentPage(
   services: Services,
   { acceptLanguage }: Pick<EndpointRequest, 'acceptLanguage'>,
   visitor: Visitor,
   { client, pending }: Consent,
-): RawReply {
+): Promise<RawReply> {
   const { metadata } = client
-  const scope = readScope(pending.scope)
   const next = `/_hearth/oauth/consent/${pending.id}`
   return pageReply(
     services,
@@ -54,7 +53,7 @@ export function consentPage(
       name: metadata.client_name,
       user_id: visitor.session?.userId,
       returns_to: nameOfAddress(pending.redirectUri),
-      device: 'problem' in scope ? '' : scope.deviceId,
+      ...(await askedSession(services, pending.scope, visitor)),
       policy: metadata.policy_uri,
       terms: metadata.tos_uri,
       other_account: `${signInAddress(next, {})}&other=yes`,
