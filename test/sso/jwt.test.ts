@@ -41,6 +41,13 @@ describe('a token of a service of the operator', () => {
     expect(profile.displayname).toBe('Alice')
   })
 
+  it('signs in the same person twice at once, by whatever display name', async () => {
+    const api = await open({ display_name_claim: 'name' })
+    const token = await tokenOf({ sub: 'alice', name: `A\0lice ${'x'.repeat(5_000)}` })
+    const both = await Promise.all([enter(api, token), enter(api, token), enter(api, token)])
+    for (const { body } of both) expect(body.user_id).toBe('@alice:localhost')
+  })
+
   it('is refused when it is not good', async () => {
     const api = await open({ issuer: 'us', audiences: ['here', 'there'] })
     const good = { sub: 'alice', iss: 'us', aud: 'there', exp: NOW() + 60 }

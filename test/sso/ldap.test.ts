@@ -5,7 +5,7 @@ import { type Authority, createAuthority } from '../support/certificate.ts'
 import { BASE, hasSlapd, READER, type Slapd, startSlapd } from '../support/slapd.ts'
 
 const PEOPLE = [
-  { uid: 'alice', cn: 'Alice Liddell', password: 'rabbit hole', mail: 'alice@example.org', employeeType: 'matrix' },
+  { uid: 'alice', cn: 'Alice Liddell', password: 'rabbit hole', mail: 'Alice@Example.org', employeeType: 'matrix' },
   { uid: 'Bob', cn: 'Bob', password: 'builder', employeeType: 'matrix' },
   { uid: 'carol', cn: 'Carol', password: 'christmas' },
   { uid: 'dan', cn: 'Dan one', password: 'one' },

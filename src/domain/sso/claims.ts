@@ -27,7 +27,7 @@ export function claimMapping(config: Pick<ProviderConfig, 'localpart' | 'display
     const render = (template: Template): string => oneLine(template(values))
     return {
       localpart: render(localpart).toLowerCase(),
-      displayName: render(displayName).slice(0, MAX_DISPLAYNAME_CHARS) || undefined,
+      displayName: displayNameOf(displayName(values)),
       email: claims.email_verified === true ? addressOf(render(email)) : undefined,
     }
   }
@@ -39,7 +39,13 @@ function texts(claims: JsonObject): Record<string, string> {
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
 }
 
-function addressOf(text: string): string | undefined {
+/** A text as a display name; undefined for an empty one. */
+export function displayNameOf(text: string): string | undefined {
+  return oneLine(text).slice(0, MAX_DISPLAYNAME_CHARS) || undefined
+}
+
+/** A text as an email address, normalised as in core/threepid.ts; undefined for another text. */
+export function addressOf(text: string): string | undefined {
   return isEmailAddress(text) ? normaliseAddress('email', text) : undefined
 }
 

@@ -2,6 +2,7 @@ import { type Errcode, ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { ExternalAccountRow } from '../../store/accounts/external-ids.ts'
 import { MAX_SSO_SUBJECT_CHARS } from '../limits.ts'
+import { addressOf, displayNameOf } from './claims.ts'
 import type { ExternalAccounts } from './external-accounts.ts'
 import { SignInFailure } from './failure.ts'
 
@@ -40,13 +41,25 @@ export function createOutsideAccounts(accounts: ExternalAccounts): OutsideAccoun
       if (existing !== undefined) return existing
     }
     if (!policy.allow_registration) throw new SignInFailure('no-account')
-    return accounts.create(source, { subject, suggestion: localpart, displayName, email }, localpart)
+    const described = { displayName: displayNameOf(displayName ?? ''), email: addressOf(email ?? '') }
+    return accounts.create(source, { subject, suggestion: localpart, ...described }, localpart)
+  }
+
+  /** Of two first sign-ins at once, one makes the account, and the other finds it. */
+  async function enterOnce(source: string, person: OutsidePerson, policy: OutsidePolicy): Promise<ExternalAccountRow> {
+    try {
+      return await enter(source, person, policy)
+    } catch (error) {
+      const made = await accounts.find(source, person.subject)
+      if (made === undefined) throw error
+      return made
+    }
   }
 
   return async (source, person, policy) => {
     if (person.subject.length > MAX_SSO_SUBJECT_CHARS || person.subject.includes('\0')) throw noAccount()
     try {
-      const { user_id, deactivated_at } = await enter(source, person, policy)
+      const { user_id, deactivated_at } = await enterOnce(source, person, policy)
       if (deactivated_at === null) return user_id
     } catch (error) {
       if (error instanceof SignInFailure && error.reason === 'no-account') throw noAccount()
