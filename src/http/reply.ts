@@ -9,6 +9,7 @@ import { RawReply, type Reply } from './endpoint.ts'
 import { partWith } from './parting.ts'
 
 const JSON_TYPE = 'application/json'
+const BODILESS: ReadonlySet<number> = new Set([204, 304])
 
 /** Sends JSON text. */
 export function sendJson(reply: FastifyReply, text: string): FastifyReply {
@@ -38,7 +39,10 @@ const sendBody = (reply: FastifyReply, body: Plain): FastifyReply =>
 
 /** Past the framework's own sending, which would inspect the body, and add a `charset`, which JSON does not have. */
 function sendWhole(reply: FastifyReply, body: string | Buffer): FastifyReply {
-  const { raw } = reply.header('content-length', Buffer.byteLength(body)).hijack()
+  // An answer that has no body by its status says no length (RFC 9110, section 8.6).
+  const { raw } = BODILESS.has(reply.statusCode)
+    ? reply.hijack()
+    : reply.header('content-length', Buffer.byteLength(body)).hijack()
   raw.writeHead(raw.statusCode, reply.getHeaders() as OutgoingHttpHeaders).end(body)
   return reply
 }
