@@ -108,6 +108,12 @@ it('is replaced in one step: nobody can claim keys of the one before', async () 
   expect(await claim(second)).toBeDefined()
 })
 
+it('is the only one, however many are put at once', async () => {
+  const before = (await ask('GET', '/devices')).body.devices.length
+  await Promise.all([put(), put(), put(), put()])
+  expect((await ask('GET', '/devices')).body.devices).toHaveLength(before + 1)
+})
+
 it('takes its sessions along when it is replaced', async () => {
   const login = { type: 'm.login.password', identifier: { type: 'm.id.user', user: 'alice' }, password: PASSWORD }
   const { access_token: token } = (await ask('POST', '/login', { ...login, device_id: await put() })).body

@@ -1,5 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import { parseExact, writeJson } from '../../core/large-integers.ts'
 import { deleteDevices, ensureDevice, findDevice } from '../../store/accounts/devices.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
@@ -61,6 +62,8 @@ export interface DehydratedDeviceParts {
 
 export function createDehydratedDevices(parts: DehydratedDeviceParts): DehydratedDevices {
   const { db, clock, keyUploads, devices, sessions } = parts
+  /** Of two at once in one transaction, each would miss the other, and leave a device behind. */
+  const turns = createKeyedQueue<number>()
 
   async function existing({ userNid }: Requester) {
     const found = await findDehydratedDevice(db, userNid)
@@ -79,21 +82,25 @@ export function createDehydratedDevices(parts: DehydratedDeviceParts): Dehydrate
     return removed
   }
 
+  async function putInTurn(by: Requester, wish: NewDehydratedDevice): Promise<void> {
+    const [before, other] = await Promise.all([
+      findDehydratedDevice(db, by.userNid),
+      findDevice(db, by.userNid, wish.deviceId),
+    ])
+    if (other !== undefined && before?.device_id !== wish.deviceId) throw nameTaken()
+    let replaced: readonly string[] = []
+    await keyUploads.upload({ ...by, deviceId: wish.deviceId }, wish.keys, async (tx) => {
+      replaced = await makeRoom(tx, by, wish)
+      return replaced
+    })
+    // Somebody may have signed in under the name of the one before.
+    for (const deviceId of replaced) sessions.forget(by.userNid, deviceId)
+  }
+
   return {
     async put(by, wish) {
       checkWish(wish)
-      const [before, other] = await Promise.all([
-        findDehydratedDevice(db, by.userNid),
-        findDevice(db, by.userNid, wish.deviceId),
-      ])
-      if (other !== undefined && before?.device_id !== wish.deviceId) throw nameTaken()
-      let replaced: readonly string[] = []
-      await keyUploads.upload({ ...by, deviceId: wish.deviceId }, wish.keys, async (tx) => {
-        replaced = await makeRoom(tx, by, wish)
-        return replaced
-      })
-      // Somebody may have signed in under the name of the one before.
-      for (const deviceId of replaced) sessions.forget(by.userNid, deviceId)
+      await turns.run(by.userNid, () => putInTurn(by, wish))
     },
     async get(by) {
       const { device_id, device_data } = await existing(by)
