@@ -172,6 +172,7 @@ describe('what the client interface leaves to this page', () => {
     ['POST', '/delete_devices', { devices: ['DEVICE0001'] }],
     ['POST', '/account/password', { new_password: 'another long password' }],
     ['POST', '/account/deactivate', {}],
+    ['POST', '/account/3pid/delete', { medium: 'email', address: 'someone@example.org' }],
   ])('%s %s', async (method, path, body) => {
     const { app } = await person(`left-${path.replace(/\W/g, '-').toLowerCase()}`)
     const answer = await world.api.request(method, path, { token: app.access_token, body })
