@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { generateX25519Identity, identityToRecipient } from 'age-encryption'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Manifest } from '../../src/core/backup/manifest.ts'
+import { lastBackup } from '../../src/store/backup/backup-runs.ts'
 import { sendText } from '../support/api.ts'
 import { S3_KEYS, startS3Service } from '../support/s3-service.ts'
 import { FILE, type KeptServer, startKeptServer } from './kept-server.ts'
@@ -96,6 +97,23 @@ describe('hearth backup', () => {
     expect(JSON.parse((await run(['backup', 'list', place, '--json'])).stdout)).toHaveLength(1)
     expect(files(place).filter((name) => name === half || name === loose)).toEqual([])
     expect((await run(['backup', 'verify', place])).code).toBe(0)
+  })
+
+  test('is noted also where an older one is damaged, and says what could not be removed', async () => {
+    const { place, run, server } = kept
+    const damaged = join(place, 'backups/20200102T000000000Z/manifest.json')
+    const half = join(place, 'backups/20200101T000000000Z/db/event.00001.gz')
+    for (const path of [damaged, half]) {
+      mkdirSync(join(path, '..'), { recursive: true })
+      writeFileSync(path, '{"format":1}')
+    }
+    const before = await lastBackup(server.database.db)
+    const { code, stdout, stderr } = await run(['backup', place, '--keep', ''])
+    expect(code).toBe(1)
+    expect(stdout).toContain('Backup ')
+    expect(stderr).toContain('the new backup is whole, but what is not kept could not be removed: the backup 20200102')
+    expect((await lastBackup(server.database.db))!.ended_at).toBeGreaterThan(before!.ended_at)
+    rmSync(join(damaged, '..'), { recursive: true })
   })
 
   test('refuses a place of other things, of another server, and one with a newer backup, before it writes', async () => {
