@@ -12,6 +12,8 @@ export const MAX_STATE_PATTERNS = 1_000
 export const MAX_STATE_PATTERNS_IN_ALL = 5_000
 /** Types and state keys of events have at most so many bytes. */
 export const MAX_PATTERN_CHARS = 255
+/** Of names and types of rooms, by which lists are filtered, so many characters count. */
+export const MAX_FACT_CHARS = 255
 /** Lists or rooms that an extension names. */
 export const MAX_EXTENSION_ROOMS = 1_000
 /** Events of one room in an answer. */

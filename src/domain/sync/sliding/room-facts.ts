@@ -1,9 +1,10 @@
 import { createCache } from '../../../core/cache.ts'
-import { createContentOf, roomNameOf } from '../../../core/event/content.ts'
+import { roomNameOf } from '../../../core/event/content.ts'
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import { getPlainFacts } from '../../../store/rooms/room-facts.ts'
+import { MAX_FACT_CHARS } from '../../limits/sliding-sync.ts'
 import type { RoomRegistry } from '../../rooms/room/registry.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { OrderedRoom } from './ordered-room.ts'
@@ -102,7 +103,7 @@ export async function factsIn(room: Room, state: StateMap): Promise<RoomFacts> {
     room.stateEvent('m.room.name', '', state),
   ])
   const isEncrypted = room.stateNid(state, 'm.room.encryption', '') !== 0
-  return { isEncrypted, type: createContentOf(create).type ?? null, name: roomNameOf(name) ?? '' }
+  return { isEncrypted, type: typeIn(create?.content), name: kept(roomNameOf(name) ?? '') }
 }
 
 function contentOf(json: string | null): JsonObject | undefined {
@@ -112,5 +113,9 @@ function contentOf(json: string | null): JsonObject | undefined {
 
 /** What an event's content says; it may be anything. */
 export const typeIn = (create: JsonObject | undefined): string | null =>
-  typeof create?.type === 'string' ? create.type : null
-export const nameIn = (name: JsonObject | undefined): string => (typeof name?.name === 'string' ? name.name : '')
+  typeof create?.type === 'string' && create.type !== '' ? kept(create.type) : null
+export const nameIn = (name: JsonObject | undefined): string => (typeof name?.name === 'string' ? kept(name.name) : '')
+
+/** The beginning of a text, as it is kept for many rooms: a copy, because a mere part of a text keeps all of it in memory. */
+const kept = (text: string): string =>
+  text.length <= MAX_FACT_CHARS ? text : Buffer.from(text.slice(0, MAX_FACT_CHARS)).toString()
