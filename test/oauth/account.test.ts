@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { UserId } from '../../src/core/ids.ts'
 import { type Json, PASSWORD } from '../support/api.ts'
 import { type Browsing, hiddenOf, type OauthWorld, openOauthWorld, refresh, session, whoami } from './world.ts'
 
@@ -112,6 +113,17 @@ describe('a new password', () => {
     expect(done.text).toContain('You have a new password.')
     expect((await other.open('/_hearth/account')).heading).toBe('Sign in')
     expect((await whoami(world, app.access_token)).status).toBe(200)
+  })
+
+  it('is not set by the password of another person, whom a directory may know by the same name', async () => {
+    const [{ userId }, { userId: other }] = [await person('gesa'), await person('gesine')]
+    const [row] = await world.db.query<{ user_nid: number }>('SELECT user_nid FROM matrix_user WHERE user_id = $1', [
+      other,
+    ])
+    const wish = { present: PASSWORD, password: 'another long password', endsSessions: false }
+    const { ownAccount } = world.services.oauth
+    const changing = ownAccount.changePassword({ userNid: row!.user_nid, userId: userId as UserId }, wish, '192.0.2.1')
+    await expect(changing).rejects.toMatchObject({ errcode: 'M_FORBIDDEN' })
   })
 
   it('signs in nobody who gave the old one while it changed', async () => {
