@@ -7,6 +7,7 @@ import { createDelayedEvents } from '../../src/domain/delayed-events/delayed-eve
 import type { SendDelayed } from '../../src/domain/delayed-events/sending.ts'
 import { DELAYED_RETRY_MS, DELAYED_SENT_AT_ONCE } from '../../src/domain/limits/delayed-events.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { waitUntil } from '../support/wait.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -69,4 +70,29 @@ it('an event of a user who sends too much just now is sent later, and not lost',
   now += DELAYED_RETRY_MS
   await delayed.sendDue(() => false)
   expect(await delayed.get(by, second)).toMatchObject({ event_id: '$second' })
+})
+
+it('a room that takes long keeps no other waiting, and loses nothing', async () => {
+  const sent: string[] = []
+  let answer = () => {}
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  const { delayed, schedule } = open(async ({ room_id, type }) => {
+    if (room_id === '!slow:hs') await answered
+    sent.push(type)
+    return `$${type}` as EventId
+  })
+  await schedule('!slow:hs', 'slow1', 1)
+  await schedule('!slow:hs', 'slow2', 2)
+  now += 10
+  await delayed.sendDue(() => false)
+  await schedule('!good:hs', 'good', 1)
+  now += 10
+  await delayed.sendDue(() => false)
+  expect(sent).toEqual(['good'])
+  expect(await delayed.list(by)).toHaveLength(2)
+  answer()
+  await waitUntil('the others', async () => (await delayed.list(by)).length === 0)
+  expect(sent).toEqual(['good', 'slow1', 'slow2'])
 })

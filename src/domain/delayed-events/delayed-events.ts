@@ -24,16 +24,19 @@ import {
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock, Random } from '../clock.ts'
 import {
+  DELAYED_PATIENCE_MS,
   DELAYED_PAUSE_MS,
   DELAYED_RETRY_MS,
   DELAYED_ROOMS_AT_ONCE,
   DELAYED_SENT_AT_ONCE,
   MAX_FINALISED_DELAYED_PER_USER,
+  MAX_SLOW_DELAYED_ROOMS,
 } from '../limits/delayed-events.ts'
 import type { SentContent } from '../rooms/act/rooms.ts'
 import type { ClientTransaction } from '../rooms/write/transactions.ts'
 import { describeDelayedEvent } from './description.ts'
 import { createDelayedQuota } from './quota.ts'
+import { createRoomTasks } from './room-tasks.ts'
 import type { SendDelayed } from './sending.ts'
 
 export interface DelayedWish extends SentContent {
@@ -83,12 +86,14 @@ export interface DelayedEventParts {
 }
 
 const ID_BYTES = 16
+const TASKS = { atOnce: DELAYED_ROOMS_AT_ONCE, patienceMs: DELAYED_PATIENCE_MS, mostSlow: MAX_SLOW_DELAYED_ROOMS }
 
 export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
   const { db, clock, log } = parts
   const quota = createDelayedQuota(parts)
   const turns = createKeyedQueue<string>()
   const usersTurns = createKeyedQueue<number>()
+  const tasks = createRoomTasks(TASKS)
   /** Nothing is due before this time. */
   let quietUntil = 0
 
@@ -139,20 +144,21 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
 
   /** Events of one room one after another, in the order of their times. False if some must be tried again. */
   async function sendAll(due: readonly Pick<DelayedEventRow, 'delay_id' | 'room_id'>[], isOver: () => boolean) {
-    const rooms = [...groupBy(due, ({ room_id }) => room_id).values()].values()
     let isDone = true
-    const sendRoom = async (room: typeof due): Promise<void> => {
-      for (const { delay_id } of room) if (!isOver()) await turns.run(delay_id, () => sendInTurn(delay_id))
-    }
-    const work = async (): Promise<void> => {
-      for (const room of rooms) {
-        await sendRoom(room).catch((err: unknown) => {
+    const rooms = [...groupBy(due, ({ room_id }) => room_id)].map(([roomId, ofRoom]) => ({
+      roomId,
+      async work() {
+        try {
+          for (const { delay_id } of ofRoom) if (!isOver()) await turns.run(delay_id, () => sendInTurn(delay_id))
+        } catch (err) {
           isDone = false
           log.warn({ err }, 'delayed events of a room could not be sent; they will be tried again')
-        })
-      }
-    }
-    await Promise.all(Array.from({ length: DELAYED_ROOMS_AT_ONCE }, work))
+        }
+      },
+    }))
+    await tasks.run(rooms, () => {
+      quietUntil = Math.min(quietUntil, clock.now())
+    })
     return isDone
   }
 
@@ -191,12 +197,12 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
       // Where something fails. What is scheduled meanwhile lowers it again.
       quietUntil = now + DELAYED_PAUSE_MS
       for (let isFull = true; isFull; ) {
-        const due = await dueDelayedEvents(db, clock.now(), DELAYED_SENT_AT_ONCE)
+        const due = await dueDelayedEvents(db, clock.now(), DELAYED_SENT_AT_ONCE, tasks.slow())
         if (!(await sendAll(due, isOver)) || isOver()) return
         isFull = due.length === DELAYED_SENT_AT_ONCE
       }
       quietUntil = Number.POSITIVE_INFINITY
-      const first = await firstDueAt(db)
+      const first = await firstDueAt(db, tasks.slow())
       quietUntil = Math.min(quietUntil, first ?? Number.POSITIVE_INFINITY)
     },
   }

@@ -12,6 +12,9 @@ export const DELAYED_SUMS_EVERY_MS = 60_000
 /** Due events that are sent at a time, and rooms among them that are written to at the same time. */
 export const DELAYED_SENT_AT_ONCE = 200
 export const DELAYED_ROOMS_AT_ONCE = 8
+/** Others do not wait longer for a room, whose policy server may be slow. And so many rooms may be slow at a time. */
+export const DELAYED_PATIENCE_MS = 1_000
+export const MAX_SLOW_DELAYED_ROOMS = 256
 /** A pause after the database has failed, and before an event is tried again that could not be written. */
 export const DELAYED_PAUSE_MS = 1_000
 export const DELAYED_RETRY_MS = 5_000

@@ -103,23 +103,25 @@ export async function sumScheduled(reader: Reader, userNid?: number): Promise<Sc
   return row!
 }
 
-/** Those that are due, in the order of their times. */
+/** Those that are due, in the order of their times. @param without rooms of which none is wanted */
 export function dueDelayedEvents(
   reader: Reader,
   now: number,
   atMost: number,
+  without: readonly RoomId[],
 ): Promise<Pick<DelayedEventRow, 'delay_id' | 'room_id'>[]> {
   return reader.query(
-    `SELECT delay_id, room_id FROM delayed_event WHERE finalised_at IS NULL AND due_at <= $1
+    `SELECT delay_id, room_id FROM delayed_event WHERE finalised_at IS NULL AND due_at <= $1 AND room_id <> ALL ($3::text[])
      ORDER BY due_at, delay_id LIMIT $2`,
-    [now, atMost],
+    [now, atMost, without],
   )
 }
 
-/** When the first is due. */
-export async function firstDueAt(reader: Reader): Promise<number | undefined> {
+/** When the first is due, but for those of some rooms. */
+export async function firstDueAt(reader: Reader, without: readonly RoomId[]): Promise<number | undefined> {
   const [row] = await reader.query<{ due_at: number }>(
-    'SELECT due_at FROM delayed_event WHERE finalised_at IS NULL ORDER BY due_at LIMIT 1',
+    'SELECT due_at FROM delayed_event WHERE finalised_at IS NULL AND room_id <> ALL ($1::text[]) ORDER BY due_at LIMIT 1',
+    [without],
   )
   return row?.due_at
 }
