@@ -147,6 +147,37 @@ it('gives a list without a range in answers of bounded size, which follow at onc
   expect((await client.next({ ...request, timeout: 0 })).rooms).toEqual({})
 })
 
+it('comes to what is new behind more rooms than an answer has, where the user sees nothing of what happened', async () => {
+  const hoarder = await house.person('reader')
+  const spammer = await house.person('spammer')
+  const quiet = await hoarder.createRoom({})
+  const loud: string[] = []
+  while (loud.length < MAX_SLIDING_ROOMS + 5) {
+    const made = Array.from({ length: 31 }, () => hoarder.createRoom({ preset: 'public_chat' }))
+    loud.push(...(await Promise.all(made)))
+  }
+  const inAll = async (act: (room: string) => Promise<unknown>) => {
+    for (let at = 0; at < loud.length; at += 31) await Promise.all(loud.slice(at, at + 31).map(act))
+  }
+  await inAll((room) => spammer.join(room))
+  const ignoring = { ignored_users: { [spammer.userId]: {} } }
+  const own = `/user/${encodeURIComponent(hoarder.userId)}/account_data/m.ignored_user_list`
+  await hoarder.call('PUT', own, ignoring)
+  const client = new Connection(hoarder, 'merged', 'loud')
+  const request = { lists: { a: { limit: 1 } } }
+  for (let asked = 0; asked < 3; asked++) await client.next(request)
+  expect((await client.next(request)).rooms).toEqual({})
+  const event = await hoarder.say(quiet, 'behind them')
+  await inAll((room) => spammer.say(room, 'spam'))
+  const seen: string[] = []
+  for (let asked = 0; asked < 3; asked++) {
+    const { rooms: shown } = await client.next(request)
+    for (const { timeline = [] } of Object.values<Json>(shown))
+      seen.push(...timeline.map(({ event_id }: Json) => event_id))
+  }
+  expect(seen).toEqual([event])
+})
+
 it('refuses users without a device', async () => {
   const { status } = await house.api.request('POST', '/_matrix/client/v4/sync', { body: {} })
   expect(status).toBe(401)

@@ -43,7 +43,8 @@ export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
   const shown = answered.flatMap(({ answer }) => (answer.json ? [answer] : []))
   const counts = writeCounts(windows)
   return {
-    isEmpty: shown.length === 0 && !parts.some(({ hasNews }) => hasNews),
+    // What is left out for now comes only once the client has gone on.
+    isEmpty: shown.length === 0 && !hasMore && !parts.some(({ hasNews }) => hasNews),
     hasMore,
     lists: counts,
     rooms: asksForRooms || look.record.rooms.size > 0 ? recordAfter(look, windows, answered) : undefined,
