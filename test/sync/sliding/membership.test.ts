@@ -78,6 +78,20 @@ describe.each(FORMS)('memberships in the %s form', (form) => {
     expect(lists).toEqual({ before: { count: 1 }, secret: { count: 0 }, encrypted: { count: 0 } })
   })
 
+  it('1: lists do not find a room by what it became after the invitation was withdrawn', async () => {
+    const bob = await newPerson()
+    const room = await publicRoom('Before')
+    await alice.invite(room, bob)
+    const client = new Connection(bob, form)
+    const all = { range: [0, 19] as const }
+    await client.next({ lists: { all } })
+    await alice.call('POST', inRoom(room, '/kick'), { user_id: bob.userId })
+    await alice.setState(room, 'm.room.name', { name: 'Secret name' })
+    const named = (room_name_like: string) => ({ ...all, filters: { room_name_like } })
+    const { lists } = await client.next({ lists: { before: named('before'), secret: named('secret') } })
+    expect(lists).toEqual({ before: { count: 1 }, secret: { count: 0 } })
+  })
+
   it('2: a room that was forgotten is listed again after a rejoin, and after another invitation', async () => {
     const bob = await newPerson()
     const [rejoined, reinvited] = [await publicRoom('rejoined'), await alice.createRoom({})]

@@ -100,7 +100,10 @@ async function childrenIn(
 async function factsOfOther(look: SlidingLook, { nid, membership, wasIn, leftAt }: OrderedRoom): Promise<RoomFacts> {
   const { sources, now } = look
   const room = await sources.registry.getByNid(nid)
-  if (wasIn) {
+  const isOver = membership.membership === 'leave' || membership.membership === 'ban'
+  const leaving = isOver ? (await sources.events.load([membership.eventNid])).get(membership.eventNid) : undefined
+  // An invitation to a room of others' comes with all that is known of it. In one of ours, what came after its end is not the user's.
+  if (wasIn || (leaving && leaving.standing !== 'outlier')) {
     const end = leftAt ?? membership.changedAt
     return factsIn(room, await sources.states.at(room, now.events.with(writerOf(end), end)))
   }
