@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { generateX25519Identity, identityToRecipient } from 'age-encryption'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Manifest, writeManifest } from '../../src/core/backup/manifest.ts'
 import { openRestoreTarget } from '../../src/store/backup/restore-target.ts'
@@ -301,6 +302,27 @@ test('a restore that was cut off goes on, or begins anew with another backup, an
   expect((await kept.run(['user', 'list'], env)).stderr).toContain('Finish it with `hearth restore`')
   const done = await kept.run(['restore', place], env)
   expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('What is there of it is removed') })
+})
+
+test('one damaged medium does not keep all the rest of a backup away, encrypted or not', async () => {
+  const secret = await generateX25519Identity()
+  const key = join(kept.place, '..', 'reader.key')
+  writeFileSync(key, secret)
+  for (const options of [[], ['--recipient', await identityToRecipient(secret)]]) {
+    const place = `${kept.place}-rotten-${options.length}`
+    expect((await kept.run(['backup', place, ...options])).code).toBe(0)
+    const [name = ''] = (readdirSync(join(place, 'media'), { recursive: true }) as string[]).filter((path) =>
+      /[0-9a-f]{64}$/.test(path),
+    )
+    const bytes = readFileSync(join(place, 'media', name))
+    bytes[bytes.length - 1]! ^= 1
+    writeFileSync(join(place, 'media', name), bytes)
+    const { env } = await emptyTarget()
+    const { code, stdout, stderr } = await kept.run(['restore', place, '--identity-file', key], env)
+    expect([code, stderr]).toEqual([0, expect.stringContaining('1 media files are damaged in the backup')])
+    expect(stdout).toContain('is back')
+    expect(stderr).toContain(name)
+  }
 })
 
 test('a restore fills no tables but those of the migrations: not its own list of statements, and no catalog', async () => {

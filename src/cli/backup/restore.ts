@@ -89,13 +89,14 @@ async function bringBack(means: Means, manifest: Manifest, evenIfRunning: boolea
   const [other] = await otherKeyFiles(config.data_dir, keys)
   if (other !== undefined) mustNot(`${other} is another key than that of the backup: move it away`)
   mustNot(await whyNoRoom(manifest, config))
+  let damaged: readonly string[] = []
   const database = await borrowDatabase(config, host.uid, log)
   try {
     const target = await openRestoreTarget(database.connection)
     try {
       await prepareTarget(means, target, manifest, evenIfRunning)
       const migrateOn = async () => void (await migrate(database.connection, MIGRATIONS, {}))
-      await fill(means, target, manifest, { migrateOn, signal })
+      damaged = await fill(means, target, manifest, { migrateOn, signal })
     } finally {
       await target.close()
     }
@@ -106,6 +107,8 @@ async function bringBack(means: Means, manifest: Manifest, evenIfRunning: boolea
   host.print(
     `The backup ${manifest.id} of ${manifest.server_name} is back: ${megabytes(rows.text_bytes)} of rows, ${media.files} media files.\nStart the server now. What was written after ${new Date(manifest.begun_at).toISOString()} is fetched from other servers, as far as they have it.`,
   )
+  for (const name of damaged.slice(0, 20)) host.complain(`  ${name}`)
+  if (damaged.length > 0) host.complain(`${damaged.length} media files are damaged in the backup and are not back.`)
   return EXIT.ok
 }
 
@@ -137,11 +140,11 @@ async function fill(
   target: RestoreTarget,
   manifest: Manifest,
   { migrateOn, signal }: { readonly migrateOn: () => Promise<void>; readonly signal: AbortSignal },
-): Promise<void> {
+): Promise<readonly string[]> {
   const line = progressLine(host)
   const media = openMediaStore({ config, log })
   try {
-    await restoreBackup(
+    return await restoreBackup(
       {
         store,
         unseal,

@@ -59,8 +59,10 @@ export async function findDamage(
 /**
  * Brings a backup back: the rows, the media, the keys, and then a new epoch. Each step may be repeated, so that a restore goes on where
  * another was killed. The database counts as whole, and a server starts on it, only after the last step.
+ *
+ * @returns the media that are damaged in the backup, which are not brought back: they must not keep all the rest away
  */
-export async function restoreBackup(parts: RestoreParts, manifest: Manifest): Promise<void> {
+export async function restoreBackup(parts: RestoreParts, manifest: Manifest): Promise<readonly string[]> {
   const { store, unseal, target, clock, random } = parts
   const { migrations, sequences, event_position, ledger_position } = manifest.database
   // If they cannot be read, the passphrase or key is another, and nothing has been written yet.
@@ -69,7 +71,7 @@ export async function restoreBackup(parts: RestoreParts, manifest: Manifest): Pr
   await loadRows(parts, manifest)
   await makeIndexes(parts)
   await target.setSequences(sequences)
-  await restoreMedia(parts, manifest)
+  const damaged = await restoreMedia(parts, manifest)
   await parts.writeKeys(keys)
   await parts.migrateOn()
   const epoch = [...random.bytes(4)].map((byte) => EPOCH_LETTERS[byte % EPOCH_LETTERS.length]).join('')
@@ -82,6 +84,7 @@ export async function restoreBackup(parts: RestoreParts, manifest: Manifest): Pr
       ledgerPosition: ledger_position,
     }),
   )
+  return damaged
 }
 
 /** The next file is read while Postgres takes in the one before. */
@@ -118,10 +121,11 @@ async function makeIndexes({ target, progress, signal }: RestoreParts): Promise<
   }
 }
 
-async function restoreMedia(parts: RestoreParts, { media: backedUp }: Manifest): Promise<void> {
+async function restoreMedia(parts: RestoreParts, { media: backedUp }: Manifest): Promise<string[]> {
   const { store, unseal, media, spool, progress, signal } = parts
   const list = (await readFile(store, PLAIN, backedUp.list)).toString('latin1')
   const missing = new Set(backedUp.missing)
+  const damaged: string[] = []
   let done = 0
   await mapInParallel(mediaIn(list), BACKUP_MEDIA_AT_ONCE, async ({ digest, bytes }) => {
     signal.throwIfAborted()
@@ -129,6 +133,7 @@ async function restoreMedia(parts: RestoreParts, { media: backedUp }: Manifest):
     done += bytes
     progress('media', done, backedUp.bytes)
   })
+  return damaged.sort()
 
   async function restoreOne(digest: string, bytes: number): Promise<void> {
     const present = await media.open(Buffer.from(digest, 'hex'))
@@ -136,12 +141,38 @@ async function restoreMedia(parts: RestoreParts, { media: backedUp }: Manifest):
     const name = mediaName(backedUp.set, digest)
     const source = await store.open(name)
     if (source === undefined) throw new Error(`${name} is missing`)
-    const file = await spool.take(unseal.unseal(source as AsyncIterable<Buffer>), Number.MAX_SAFE_INTEGER, bytes)
+    const opened = openedBy(unseal, source as AsyncIterable<Buffer>)
+    const file = await spool.take(opened, Number.MAX_SAFE_INTEGER, bytes).catch((error: unknown) => {
+      if (!(error instanceof DamageError)) throw error
+      return undefined
+    })
+    if (file === undefined) return void damaged.push(name)
     try {
-      if (file.digest.toString('hex') !== digest) throw new Error(`${name} was altered or damaged`)
-      await media.put(file)
+      if (file.digest.toString('hex') === digest) await media.put(file)
+      else damaged.push(name)
     } finally {
       await file.discard()
     }
+  }
+}
+
+/** A file was read whole, and is not what was encrypted. */
+class DamageError extends Error {}
+
+/** Decrypts, and tells what cannot be decrypted from what cannot be read now. */
+async function* openedBy(unseal: Unseal, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let isUnread = false
+  async function* read(): AsyncGenerator<Buffer> {
+    try {
+      yield* source
+    } catch (error) {
+      isUnread = true
+      throw error
+    }
+  }
+  try {
+    yield* unseal.unseal(read())
+  } catch (error) {
+    throw isUnread ? error : new DamageError((error as Error).message)
   }
 }
