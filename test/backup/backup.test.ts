@@ -113,6 +113,9 @@ describe('hearth backup', () => {
     expect(stdout).toContain('Backup ')
     expect(stderr).toContain('the new backup is whole, but what is not kept could not be removed: the backup 20200102')
     expect((await lastBackup(server.database.db))!.ended_at).toBeGreaterThan(before!.ended_at)
+    const listed = await run(['backup', 'list', place])
+    expect(listed.stdout).toContain((await lastBackup(server.database.db))!.backup_id)
+    expect([listed.code, listed.stderr]).toEqual([1, expect.stringContaining('the backup 20200102')])
     rmSync(join(damaged, '..'), { recursive: true })
   })
 

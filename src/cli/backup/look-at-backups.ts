@@ -13,7 +13,7 @@ import { verifyRoom } from '../rooms/room-verify.ts'
 import { table } from '../table.ts'
 import { megabytes, progressLine } from './progress-line.ts'
 
-/** Prints the whole backups of a place, the oldest first. */
+/** Prints the whole backups of a place, the oldest first, and what is wrong with those that cannot be used. */
 export async function listPlace(host: Host, store: BackupStore, json: boolean): Promise<number> {
   const rows: {
     id: string
@@ -23,8 +23,14 @@ export async function listPlace(host: Host, store: BackupStore, json: boolean): 
     media: number
     encrypted: boolean
   }[] = []
+  let wrong = 0
   for (const id of await listBackups(store)) {
-    const { server_name, release, database, media, recipients } = await openBackup(store, id)
+    const manifest = await openBackup(store, id).catch((error: Error) => {
+      wrong++
+      host.complain(error.message)
+    })
+    if (!manifest) continue
+    const { server_name, release, database, media, recipients } = manifest
     const bytes = database.tables.flatMap(({ files }) => files).reduce((sum, file) => sum + file.bytes, 0)
     rows.push({ id, server_name, release, database: bytes, media: media.bytes, encrypted: recipients.length > 0 })
   }
@@ -36,7 +42,7 @@ export async function listPlace(host: Host, store: BackupStore, json: boolean): 
     ])
     host.print(table([['id', 'server', 'release', 'database', 'media', ''], ...cells]))
   }
-  return EXIT.ok
+  return wrong === 0 ? EXIT.ok : EXIT.failure
 }
 
 /** Reads a backup back, and checks some rooms of the database where one is at hand. */
