@@ -20,11 +20,11 @@ const MAX_COMPLAINTS = 1 << 20
 /** Compiles the program, and says which SDK is in it. @throws Error when there is no Rust, or it does not compile */
 export function buildRustClients(jobs: string): { program: string; version: string } {
   const target = process.env.CARGO_TARGET_DIR ?? join(tmpdir(), 'hearth-interop-rust')
-  const words = ['build', '--locked', '--jobs', jobs, '--target-dir', target]
+  const words = ['build', '--jobs', jobs, '--target-dir', target]
   const { status, error } = spawnSync('cargo', words, { cwd: SOURCE, stdio: 'inherit' })
   if (error) throw new Error(`there is no cargo (${error.message}): install Rust, 1.93 or newer`)
   if (status !== 0) throw new Error(`cargo ended with ${status}`)
-  const { stdout } = spawnSync('cargo', ['pkgid', '--locked', 'matrix-sdk'], { cwd: SOURCE, encoding: 'utf8' })
+  const { stdout } = spawnSync('cargo', ['pkgid', 'matrix-sdk'], { cwd: SOURCE, encoding: 'utf8' })
   return { program: join(target, 'debug/hearth-interop'), version: stdout.trim().split(/[@#]/).at(-1)! }
 }
 
