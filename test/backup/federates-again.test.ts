@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loadSigningKey } from '../../src/cli/serve/signing-key-file.ts'
 import {
   type Account,
   type Api,
@@ -71,6 +72,8 @@ beforeAll(async () => {
     HEARTH__DATA_DIR: home.server.config.data_dir,
     HEARTH__LISTEN__PORT: '1',
   }
+  mkdirSync(home.server.config.data_dir, { recursive: true })
+  await loadSigningKey(home.server.config.data_dir)
   const run = (words: string[], more = {}) => runProgramHere(words, { directory, env: { ...env, ...more } })
   expect(await run(['backup', join(directory, 'backups')])).toMatchObject({ code: 0 })
   const one_time_keys = { [alice.userId]: { [alice.deviceId]: 'curve25519' } }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { loadSigningKey } from '../../src/cli/serve/signing-key-file.ts'
 import { type Account, type Api, createRoom, openApi, register, sendText } from '../support/api.ts'
 import { uploadFile } from '../support/media.ts'
 import { type Outcome, runProgramHere } from '../support/run-hearth.ts'
@@ -14,6 +15,8 @@ export interface KeptServer {
   readonly roomId: string
   /** Of a file that she uploaded. */
   readonly mediaId: string
+  /** What its key file says, in base64. */
+  readonly publicKey: string
   /** An empty directory that does not exist yet. */
   readonly place: string
   /** Runs a command with the configuration of the server. */
@@ -32,6 +35,7 @@ export async function startKeptServer(serverName = 'kept.test'): Promise<KeptSer
   for (let count = 0; count < 20; count++)
     await sendText(api, alice.token, roomId, `t${count}`, `text ${count}\n\\ "é" ${'x'.repeat(count)}`)
   const mediaId = await uploadFile(server.baseUrl, alice.token, FILE, { type: 'text/plain' })
+  const { current } = await loadSigningKey(server.config.data_dir)
   const env = {
     HEARTH__SERVER_NAME: serverName,
     HEARTH__DATABASE__URL: server.database.url,
@@ -45,6 +49,7 @@ export async function startKeptServer(serverName = 'kept.test'): Promise<KeptSer
     alice,
     roomId,
     mediaId,
+    publicKey: current.publicKey,
     place: join(directory, 'backups'),
     run: (words, more = {}, input = '') => runProgramHere(words, { directory, env: { ...env, ...more }, input }),
     async close() {

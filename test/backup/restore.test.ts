@@ -1,9 +1,12 @@
-import { createHash } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generateX25519Identity, identityToRecipient } from 'age-encryption'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Manifest, writeManifest } from '../../src/core/backup/manifest.ts'
+import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import { sha256Of } from '../../src/domain/backup/backup-files.ts'
+import { prove } from '../../src/domain/backup/proof.ts'
 import { openRestoreTarget } from '../../src/store/backup/restore-target.ts'
 import {
   type Account,
@@ -19,6 +22,12 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { fetchFile } from '../support/media.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { FILE, type KeptServer, startKeptServer } from './kept-server.ts'
+
+/** A manifest as anybody can sign one. */
+function signed(manifest: Manifest): string {
+  const key = signingKeyFromSeed('ed25519:other', randomBytes(32))
+  return writeManifest(manifest, sha256Of, (text) => prove('manifest', text, { mac: undefined, key }))
+}
 
 let kept: KeptServer
 let targets: TestDatabase[] = []
@@ -227,7 +236,8 @@ describe('hearth restore refuses, before it writes,', () => {
   test('a data directory with another signing key', async () => {
     const { database, dataDir, env } = await emptyTarget()
     expect((await kept.run(['keys', 'show'], env)).code).toBe(0)
-    const { stderr } = await kept.run(['restore', place()], env)
+    expect((await kept.run(['restore', place()], env)).stderr).toContain('is no key of this server')
+    const { stderr } = await kept.run(['restore', place(), '--signed-by', kept.publicKey], env)
     expect(stderr).toContain(`${join(dataDir, 'signing.key')} is another key`)
     expect(await isEmpty(database)).toBe(true)
   })
@@ -267,8 +277,7 @@ describe('hearth restore refuses, before it writes,', () => {
     const [id = ''] = readdirSync(join(place(), 'backups'))
     const path = join(place(), 'backups', id, 'manifest.json')
     const changed = damage(JSON.parse(readFileSync(path, 'utf8')))
-    const hash = (text: string) => createHash('sha256').update(text).digest('hex')
-    if (changed) writeFileSync(path, writeManifest(changed, hash))
+    if (changed) writeFileSync(path, signed(changed))
     const { database, env } = await emptyTarget()
     const { code, stdout, stderr } = await kept.run(['restore', place()], env)
     expect(code).toBe(1)
@@ -318,7 +327,8 @@ test('one damaged medium does not keep all the rest of a backup away, encrypted 
     bytes[bytes.length - 1]! ^= 1
     writeFileSync(join(place, 'media', name), bytes)
     const { env } = await emptyTarget()
-    const { code, stdout, stderr } = await kept.run(['restore', place, '--identity-file', key], env)
+    const opening = options.length === 0 ? [] : ['--identity-file', key, '--signed-by', kept.publicKey]
+    const { code, stdout, stderr } = await kept.run(['restore', place, ...opening], env)
     expect([code, stderr]).toEqual([0, expect.stringContaining('1 media files are damaged in the backup')])
     expect(stdout).toContain('is back')
     expect(stderr).toContain(name)

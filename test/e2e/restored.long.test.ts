@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { MatrixClient } from 'matrix-js-sdk'
 import { afterAll, expect, test } from 'vitest'
+import { loadSigningKey } from '../../src/cli/serve/signing-key-file.ts'
 import { createRoom, login, openApi, register, sendText } from '../support/api.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { runProgramHere } from '../support/run-hearth.ts'
@@ -28,6 +29,8 @@ test('a client of matrix-js-sdk goes on over a restore, though its token is of a
   const roomId = await createRoom(api, token)
   await sendText(api, token, roomId, 'before', 'before the backup')
   const client: MatrixClient = await startClient(first.baseUrl, fetch, 'alice', 20)
+  mkdirSync(first.config.data_dir, { recursive: true })
+  await loadSigningKey(first.config.data_dir)
   const backup = await runProgramHere(['backup', place], {
     directory,
     env: env(first.database.url, first.config.data_dir),

@@ -5,10 +5,12 @@ import { createLog } from '../serve/log.ts'
 import { listPlace, verifyPlace } from './look-at-backups.ts'
 import { makeOne } from './make-one.ts'
 import { openPlace, PLACE_OPTIONS, placeOf, secretsOf } from './place.ts'
+import { openTrusted, TRUST_OPTIONS } from './trust.ts'
 
 const OPTIONS = {
   ...CONFIG_OPTIONS,
   ...PLACE_OPTIONS,
+  ...TRUST_OPTIONS,
   keep: { type: 'string' },
   'with-secrets': { type: 'boolean' },
   id: { type: 'string' },
@@ -18,7 +20,7 @@ const OPTIONS = {
 export const backupCommand: Command = {
   usage: `[PLACE] [--passphrase | --passphrase-file FILE] [--recipient KEY]... [--keep 7d,4w,12m] [--with-secrets]
        backup list [PLACE] [--json]
-       backup verify [PLACE] [--id ID] [--passphrase | --passphrase-file FILE | --identity-file FILE]
+       backup verify [PLACE] [--id ID] [--passphrase | --passphrase-file FILE | --identity-file FILE] [--signed-by KEY]...
        all with [--config FILE] [--set KEY=VALUE]...
 
 Makes a backup of everything, while the server runs or not: the database, media, signing keys and the configuration.
@@ -29,9 +31,11 @@ Makes a backup of everything, while the server runs or not: the database, media,
   --keep            keeps the newest backup of each of so many days, weeks and months, and removes the others
   --with-secrets    puts the secrets of the configuration into it
   list              the whole backups of a place
-  verify            reads a backup back: hashes, rows, encryption; and checks some rooms of the database if there is one
+  verify            reads a backup back: who made it, hashes, rows, encryption; and checks some rooms of the database if there is one
   --id              not the newest backup, but this one
   --identity-file   a secret key of age, AGE-SECRET-KEY-1...
+  --signed-by       the public signing key of the server, as hearth keys show prints it; needed where neither passphrase nor key file is
+  --even-if-unsigned  although nothing shows who made it, as with backups of early releases
 
 A backup that was cut off counts as none. The next one goes on with the media that are there. hearth restore brings one back.`,
 
@@ -51,7 +55,14 @@ A backup that was cut off counts as none. The next one goes on with the media th
     try {
       if (action === 'list') return await listPlace(host, store, values.json === true)
       const secrets = await secretsOf(host, values, config)
-      if (action === 'verify') return await verifyPlace({ host, config, log, store, secrets, id: values.id })
+      if (action === 'verify')
+        return await verifyPlace({
+          host,
+          config,
+          log,
+          store,
+          opened: await openTrusted(store, config, secrets, values),
+        })
       const withSecrets = values['with-secrets'] ?? config.backup.with_secrets
       return await makeOne({ host, loaded, log, store, secrets, keep, withSecrets })
     } finally {

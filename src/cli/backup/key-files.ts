@@ -1,10 +1,20 @@
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
+import type { SigningKey } from '../../core/signing/key.ts'
 import { identityKeyPath } from '../serve/identity-key-file.ts'
 import { readSecret, writeSecret } from '../serve/secret-file.ts'
-import { signingKeyPath } from '../serve/signing-key-file.ts'
+import { loadSigningKey, signingKeyPath } from '../serve/signing-key-file.ts'
 
 const pathsIn = (dataDir: string): readonly string[] => [signingKeyPath(dataDir), identityKeyPath(dataDir)]
+
+/** The key of the server, which a backup must hold and is signed by. @throws Error if there is none: this is no data directory of a server */
+export async function mustHaveSigningKey(dataDir: string): Promise<SigningKey> {
+  const path = signingKeyPath(dataDir)
+  if (existsSync(path)) return (await loadSigningKey(dataDir)).current
+  throw new Error(
+    `${path} is missing, and a server that is restored without it is another one to the others: set data_dir to the directory of the running server`,
+  )
+}
 
 /** Names and texts of the key files in a data directory. */
 export async function readKeyFiles(dataDir: string): Promise<Record<string, string>> {

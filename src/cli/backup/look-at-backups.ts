@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { listBackups, openBackup } from '../../domain/backup/backup-files.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
-import { openUnseal, type Secrets } from '../../domain/backup/seal.ts'
 import { verifyBackup } from '../../domain/backup/verify-backup.ts'
 import { BACKUP_ROOMS_VERIFIED } from '../../domain/limits/backups.ts'
 import { roomsToVerify } from '../../store/backup/sample-rooms.ts'
@@ -12,6 +11,7 @@ import { borrowDatabase, isDatabaseAtHand } from '../database.ts'
 import { verifyRoom } from '../rooms/room-verify.ts'
 import { table } from '../table.ts'
 import { megabytes, progressLine } from './progress-line.ts'
+import type { OpenedBackup } from './trust.ts'
 
 /** Prints the whole backups of a place, the oldest first, and what is wrong with those that cannot be used. */
 export async function listPlace(host: Host, store: BackupStore, json: boolean): Promise<number> {
@@ -22,6 +22,7 @@ export async function listPlace(host: Host, store: BackupStore, json: boolean): 
     database: number
     media: number
     encrypted: boolean
+    signed: boolean
   }[] = []
   let wrong = 0
   for (const id of await listBackups(store)) {
@@ -30,15 +31,17 @@ export async function listPlace(host: Host, store: BackupStore, json: boolean): 
       host.complain(error.message)
     })
     if (!manifest) continue
-    const { server_name, release, database, media, recipients } = manifest
+    const { server_name, release, database, media, recipients, proof } = manifest
     const bytes = database.tables.flatMap(({ files }) => files).reduce((sum, file) => sum + file.bytes, 0)
-    rows.push({ id, server_name, release, database: bytes, media: media.bytes, encrypted: recipients.length > 0 })
+    const [encrypted, signed] = [recipients.length > 0, proof !== undefined]
+    rows.push({ id, server_name, release, database: bytes, media: media.bytes, encrypted, signed })
   }
   if (json) host.print(JSON.stringify(rows, undefined, 2))
   else if (rows.length === 0) host.print(`${store.place} holds no whole backup.`)
   else {
-    const cells = rows.map(({ id, server_name, release, database, media, encrypted }) => [
-      ...[id, server_name, release, megabytes(database), megabytes(media), encrypted ? 'encrypted' : ''],
+    const cells = rows.map(({ id, server_name, release, database, media, encrypted, signed }) => [
+      ...[id, server_name, release, megabytes(database), megabytes(media)],
+      [encrypted ? 'encrypted' : '', signed ? '' : 'not signed'].filter((word) => word !== '').join(', '),
     ])
     host.print(table([['id', 'server', 'release', 'database', 'media', ''], ...cells]))
   }
@@ -51,12 +54,10 @@ export async function verifyPlace(parts: {
   readonly config: Config
   readonly log: Logger
   readonly store: BackupStore
-  readonly secrets: Secrets
-  readonly id: string | undefined
+  readonly opened: OpenedBackup
 }): Promise<number> {
   const { host, config, log, store } = parts
-  const manifest = await openBackup(store, parts.id)
-  const unseal = await openUnseal(store, manifest.recipients, parts.secrets)
+  const { manifest, unseal } = parts.opened
   const line = progressLine(host)
   let wrong = 0
   await verifyBackup(

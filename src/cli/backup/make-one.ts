@@ -14,7 +14,7 @@ import { prepareDatabase } from '../../store/db/prepare.ts'
 import { EXIT, type Host } from '../command.ts'
 import { borrowDatabase, MIGRATIONS } from '../database.ts'
 import { ensureDataDirectory } from '../serve/data-directory.ts'
-import { readKeyFiles } from './key-files.ts'
+import { mustHaveSigningKey, readKeyFiles } from './key-files.ts'
 import { megabytes, progressLine } from './progress-line.ts'
 
 /** Makes a backup, removes those that are not kept any more, and notes it in the database. */
@@ -31,6 +31,7 @@ export async function makeOne(parts: {
   const { config } = loaded
   host.giveWay()
   await ensureDataDirectory(config.data_dir, host.uid)
+  const signingKey = await mustHaveSigningKey(config.data_dir)
   const database = await borrowDatabase(config, host.uid, log)
   const media = openMediaStore({ config, log })
   const line = progressLine(host)
@@ -41,6 +42,7 @@ export async function makeOne(parts: {
     const manifest = await makeBackup({
       store,
       seal: await openSeal(store, secrets),
+      signingKey,
       serverName: config.server_name,
       release: host.version,
       clock: Date,
@@ -62,6 +64,11 @@ export async function makeOne(parts: {
     host.print(
       `Backup ${manifest.id} in ${store.place}: ${megabytes(bytes)} of the database, ${manifest.media.files} media files of ${megabytes(manifest.media.bytes)}${secured(manifest.recipients)}.`,
     )
+    // The passphrase shows who made it, and whoever can read a backup without encryption has the key.
+    if (secrets.passphrase === undefined && manifest.recipients.length > 0)
+      host.print(
+        `Signed by ${signingKey.publicKey}: keep this beside the secret key. A restore asks for it: --signed-by`,
+      )
     const { missing } = manifest.media
     if (missing.length > 0)
       host.complain(`${missing.length} media files could not be read and are not in it, such as ${missing[0]}`)

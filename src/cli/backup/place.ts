@@ -66,7 +66,10 @@ export async function secretsOf(host: Host, values: PlaceValues, config: Config)
     ? await host.askSecret('Passphrase of the backups: ')
     : file !== undefined
       ? named(file).replace(/\r?\n$/, '')
-      : config.backup.passphrase
+      : // Who names a secret key has a backup that the configured passphrase did not make.
+        values['identity-file'] === undefined
+        ? config.backup.passphrase
+        : undefined
   if (passphrase === '') throw new UsageError('the passphrase is empty')
   const key = values['identity-file']
   const identity = key === undefined ? undefined : /^AGE-SECRET-KEY-\S+$/m.exec(named(key))?.[0]

@@ -3,10 +3,10 @@ import { parseArgs } from 'node:util'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import type { Manifest } from '../../core/backup/manifest.ts'
-import { openBackup, readFile } from '../../domain/backup/backup-files.ts'
+import { readFile } from '../../domain/backup/backup-files.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
 import { findDamage, restoreBackup } from '../../domain/backup/restore-backup.ts'
-import { openUnseal, type Unseal } from '../../domain/backup/seal.ts'
+import type { Unseal } from '../../domain/backup/seal.ts'
 import { incomingDirectory, openMediaStore } from '../../domain/media/open-store.ts'
 import { createSpool } from '../../domain/media/spool.ts'
 import { openRestoreTarget, type RestoreTarget } from '../../store/backup/restore-target.ts'
@@ -19,17 +19,19 @@ import { otherKeyFiles, writeKeyFiles } from './key-files.ts'
 import { openPlace, PLACE_OPTIONS, placeOf, secretsOf } from './place.ts'
 import { megabytes, progressLine } from './progress-line.ts'
 import { runningElsewhere, whyNoRoom, whyNotThisBackup, whyNotThisDatabase } from './restore-checks.ts'
+import { openTrusted, TRUST_OPTIONS } from './trust.ts'
 
 const OPTIONS = {
   ...CONFIG_OPTIONS,
   ...PLACE_OPTIONS,
+  ...TRUST_OPTIONS,
   id: { type: 'string' },
   'even-if-running': { type: 'boolean' },
   'show-config': { type: 'boolean' },
 } as const
 
 export const restoreCommand: Command = {
-  usage: `[PLACE] [--id ID] [--passphrase | --passphrase-file FILE | --identity-file FILE] [--even-if-running]
+  usage: `[PLACE] [--id ID] [--passphrase | --passphrase-file FILE | --identity-file FILE] [--signed-by KEY]... [--even-if-running]
        restore [PLACE] --show-config [--id ID]
        with [--config FILE] [--set KEY=VALUE]...
 
@@ -41,6 +43,8 @@ again: it fetches from other servers what they have of its lost events, and clie
   --show-config       prints the configuration that the backup holds, and does nothing else
   --even-if-running   although a server of this name answers somewhere. Two of one name break rooms and encryption
   --passphrase        is asked for, or read from a file; --identity-file holds a secret key of age
+  --signed-by         the public signing key of the server: with a secret key of age, nothing else tells who made the backup
+  --even-if-unsigned  although nothing shows who made it, as with backups of early releases
 
 A restore that was cut off goes on when it is run again. No server starts on half a database.`,
 
@@ -52,8 +56,7 @@ A restore that was cut off goes on when it is run again. No server starts on hal
     const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
     const store = await openPlace(placeOf(named, config), host, config, log)
     try {
-      const manifest = await openBackup(store, values.id)
-      const unseal = await openUnseal(store, manifest.recipients, await secretsOf(host, values, config))
+      const { manifest, unseal } = await openTrusted(store, config, await secretsOf(host, values, config), values)
       if (values['show-config']) {
         host.print((await readFile(store, unseal, manifest.config)).toString('utf8').trimEnd())
         return EXIT.ok

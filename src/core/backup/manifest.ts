@@ -28,6 +28,17 @@ export interface BackedUpMigration {
   readonly checksum: string
 }
 
+/**
+ * Shows who wrote a text that lies in the place of backups: whoever can write there may have altered it, or put it there.
+ * `docs/decisions/0018-backups-say-who-made-them.md` says which part helps where.
+ */
+export interface Proof {
+  /** HMAC-SHA256 under a key that the passphrase opens: hex. None where backups are made without a passphrase. */
+  readonly mac?: string | undefined
+  /** By the signing key of the server: id, and unpadded base64 of the public key and the signature. */
+  readonly signature: { readonly key_id: string; readonly public_key: string; readonly signature: string }
+}
+
 /** What a backup holds. It is written last: a backup without it is not whole. */
 export interface Manifest {
   readonly format: number
@@ -68,6 +79,8 @@ export interface Manifest {
   readonly has_secrets: boolean
   /** The age recipients that it is encrypted for; none when it is not. */
   readonly recipients: readonly string[]
+  /** Of this object without this and without `sha256`. Missing in backups of early releases. */
+  readonly proof?: Proof | undefined
   /** Of this object with an empty text in this place: hex. */
   readonly sha256: string
 }
@@ -97,9 +110,19 @@ export function readManifest(text: string, hash: (text: string) => string): Mani
   return manifest
 }
 
-export function writeManifest(manifest: Omit<Manifest, 'sha256'>, hash: (text: string) => string): string {
-  const sha256 = manifestHash({ ...manifest, sha256: '' }, hash)
-  return `${JSON.stringify({ ...manifest, sha256 }, undefined, 1)}\n`
+export function writeManifest(
+  manifest: Omit<Manifest, 'proof' | 'sha256'>,
+  hash: (text: string) => string,
+  prove: (text: string) => Proof,
+): string {
+  const proved = { ...manifest, proof: prove(provedText(manifest)) }
+  const sha256 = manifestHash({ ...proved, sha256: '' }, hash)
+  return `${JSON.stringify({ ...proved, sha256 }, undefined, 1)}\n`
+}
+
+/** The text of a manifest that its proof is of. */
+export function provedText(manifest: Omit<Manifest, 'proof' | 'sha256'>): string {
+  return JSON.stringify({ ...manifest, proof: undefined, sha256: undefined })
 }
 
 const manifestHash = (manifest: Manifest, hash: (text: string) => string): string =>

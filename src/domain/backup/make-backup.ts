@@ -7,6 +7,7 @@ import {
   type Manifest,
   writeManifest,
 } from '../../core/backup/manifest.ts'
+import type { SigningKey } from '../../core/signing/key.ts'
 import type { Snapshot, SnapshotTable } from '../../store/backup/snapshot.ts'
 import type { Clock } from '../clock.ts'
 import { BACKUP_MEDIA_AT_ONCE, BACKUP_PORTION_BYTES, BACKUP_SHARE_OF_TABLES } from '../limits/backups.ts'
@@ -16,6 +17,7 @@ import type { BackupStore } from './backup-store.ts'
 import { mapInParallel } from './in-parallel.ts'
 import { mediaIn, mediaOfSet } from './media-list.ts'
 import { portionsOf } from './portions.ts'
+import { prove } from './proof.ts'
 import { PLAIN, type Seal } from './seal.ts'
 
 /** How far a backup, a check or a restore is: done and whole size, in bytes. */
@@ -24,6 +26,7 @@ export type Progress = (step: string, done: number, of: number) => void
 export interface BackupParts {
   readonly store: BackupStore
   readonly seal: Seal
+  readonly signingKey: SigningKey
   readonly serverName: string
   readonly release: string
   readonly clock: Clock
@@ -65,7 +68,7 @@ export async function makeBackup(parts: BackupParts): Promise<Manifest> {
     const media = await copyMedia(parts, list)
     // Its names are those of the files, so there is nothing to hide; and who retires backups need not be able to read them.
     const listFile = await writeFile(store, PLAIN, `${folder}media.list`, Buffer.from(list))
-    const manifest: Omit<Manifest, 'sha256'> = {
+    const manifest: Omit<Manifest, 'proof' | 'sha256'> = {
       format: BACKUP_FORMAT,
       id,
       server_name: serverName,
@@ -88,7 +91,8 @@ export async function makeBackup(parts: BackupParts): Promise<Manifest> {
       has_secrets: parts.config.hasSecrets,
       recipients: seal.recipients,
     }
-    const text = writeManifest(manifest, sha256Of)
+    const by = { mac: seal.mac, key: parts.signingKey }
+    const text = writeManifest(manifest, sha256Of, (proved) => prove('manifest', proved, by))
     await store.write(manifestName(id), once(Buffer.from(text)))
     return JSON.parse(text) as Manifest
   } finally {

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { BACKUP_PIECE_BYTES, MAX_BACKUP_TEXT_BYTES } from '../limits/backups.ts'
 import { type BackupStore, readWhole } from './backup-store.ts'
+import { type Mac, macUnder } from './proof.ts'
 
 /**
  * How the files of a backup are encrypted: in the age format (age-encryption.org/v1), for one or more recipients, or not at all.
@@ -16,11 +17,15 @@ export interface Seal {
   readonly set: string
   /** What the names of encrypted files end with. */
   readonly ending: string
+  /** Where a passphrase is among the readers' means. */
+  readonly mac?: Mac | undefined
   seal(source: AsyncIterable<Buffer>, bytes: number): AsyncIterable<Buffer>
 }
 
 /** Reads encrypted files. */
 export interface Unseal {
+  /** Where it is opened by the passphrase. */
+  readonly mac?: Mac | undefined
   unseal(source: AsyncIterable<Buffer>): AsyncIterable<Buffer>
 }
 
@@ -48,7 +53,8 @@ export const PLAIN: Seal & Unseal = {
 export async function openSeal(store: BackupStore, { passphrase, recipients = [] }: Secrets): Promise<Seal> {
   if (passphrase === undefined && recipients.length === 0) return PLAIN
   const all = [...recipients]
-  if (passphrase !== undefined) all.push(await recipientOf(await keyOf(store, passphrase)))
+  const secret = passphrase === undefined ? undefined : await keyOf(store, passphrase)
+  if (secret !== undefined) all.push(await recipientOf(secret))
   const { Encrypter } = await import('age-encryption')
   const encrypter = new Encrypter()
   for (const recipient of all) {
@@ -63,6 +69,7 @@ export async function openSeal(store: BackupStore, { passphrase, recipients = []
     recipients: all,
     set,
     ending: '.age',
+    mac: secret === undefined ? undefined : macUnder(secret),
     async *seal(source, bytes) {
       if (bytes <= BACKUP_PIECE_BYTES) return yield Buffer.from(await encrypter.encrypt(await joined(source)))
       yield* chunksOf(await encrypter.encrypt(toWeb(source)))
@@ -79,7 +86,8 @@ export async function openUnseal(
   if (recipients.length === 0) return PLAIN
   const { Decrypter } = await import('age-encryption')
   const decrypter = new Decrypter()
-  if (passphrase !== undefined) decrypter.addIdentity(await keyOf(store, passphrase, true))
+  const secret = passphrase === undefined ? undefined : await keyOf(store, passphrase, true)
+  if (secret !== undefined) decrypter.addIdentity(secret)
   if (identity !== undefined) decrypter.addIdentity(identity)
   if (passphrase === undefined && identity === undefined) {
     const hasKey = (await readWhole(store, KEY_FILE, MAX_BACKUP_TEXT_BYTES)) !== undefined
@@ -87,6 +95,7 @@ export async function openUnseal(
     throw new Error(`the backup is encrypted: ${means}`)
   }
   return {
+    mac: secret === undefined ? undefined : macUnder(secret),
     async *unseal(source) {
       try {
         yield* chunksOf(await decrypter.decrypt(toWeb(source)))
