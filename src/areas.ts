@@ -17,6 +17,7 @@ import type { RoomBase } from './domain/rooms/room-base-services.ts'
 import type { RoomServices } from './domain/rooms/room-services.ts'
 import type { SearchIndex } from './domain/search/search-index.ts'
 import type { SyncBase } from './domain/sync/sync-base.ts'
+import type { DirectoryIndex } from './domain/user-directory/directory-index.ts'
 import type { AddressServices } from './identity-role.ts'
 
 /** What is made in context.ts. */
@@ -37,6 +38,7 @@ export interface Areas {
   readonly media: MediaParts
   readonly rooms: RoomServices
   readonly searchIndex: SearchIndex
+  readonly directoryIndex: DirectoryIndex
   readonly sending: SendingServices
   readonly newNeighbours: NewNeighbours
   readonly pushing: LifecyclePart

@@ -21,6 +21,7 @@ import { openRoomBase } from './domain/rooms/room-base-services.ts'
 import { createRoomServices } from './domain/rooms/room-services.ts'
 import { createSearchIndex } from './domain/search/search-index.ts'
 import { createSyncBase } from './domain/sync/sync-base.ts'
+import { createDirectoryIndex } from './domain/user-directory/directory-index.ts'
 import { createAddressServices } from './identity-role.ts'
 import { startAreas } from './running.ts'
 
@@ -63,6 +64,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   })
   const pushing = createPushServices({ base, roomBase, rooms, accounts })
   const searchIndex = createSearchIndex({ base, roomBase, rooms })
+  const directoryIndex = createDirectoryIndex({ base, roomBase })
   const appservices = await createAppserviceServices({ base, appserviceBase, eventsOut, roomBase, accounts })
   const admin = createAdminServices({
     base,
@@ -73,6 +75,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     appserviceBase,
     appservices,
     searchIndex,
+    directoryIndex,
+    sending,
   })
   await admin.notices.prepare()
   const e2e = createE2eServices({ base, syncBase, remote: sending.sentMessages, fanOut, services })
@@ -99,6 +103,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     pushing,
     rooms,
     searchIndex,
+    directoryIndex,
     sending,
     signIn,
     syncBase,

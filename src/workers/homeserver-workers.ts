@@ -1,5 +1,5 @@
 import type { AccountServices } from '../domain/accounts/account-services.ts'
-import { adminChores } from '../domain/admin/admin-services.ts'
+import { type AdminServices, adminChores } from '../domain/admin/admin-services.ts'
 import { type AppserviceServices, appserviceChores } from '../domain/appservices/appservice-services.ts'
 import type { HomeserverBase } from '../domain/base.ts'
 import { contactChore } from '../domain/contact/contact-services.ts'
@@ -17,7 +17,7 @@ import type { ReceivingServices } from '../domain/rooms/receiving-services.ts'
 import type { RoomBase } from '../domain/rooms/room-base-services.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
 import type { SyncBase } from '../domain/sync/sync-base.ts'
-import { createDirectoryIndex } from '../domain/user-directory/directory-index.ts'
+import { startAccountExpirer } from './account-expirer.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
 import { startDelayedEventSender } from './delayed-event-sender.ts'
 import { startGuestRemover } from './guest-remover.ts'
@@ -59,10 +59,12 @@ export function homeserverWorkers(parts: {
     readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'upgrades'>
   }
   readonly accounts: Pick<AccountServices, 'deactivation'>
+  readonly admin: Pick<AdminServices, 'terms'>
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
   readonly searchIndex: LifecyclePart
+  readonly directoryIndex: LifecyclePart
   readonly calls: { readonly delayedEvents: DelayedEvents }
 }): readonly LifecyclePart[] {
   const { config, db, clock, log } = parts.base
@@ -84,7 +86,7 @@ export function homeserverWorkers(parts: {
     parts.pushing,
     ...(parts.base.restores.epoch === '' ? [] : [restoreRecovery(parts)]),
     parts.searchIndex,
-    createDirectoryIndex(parts),
+    parts.directoryIndex,
     worker('media sweeper', () => startMediaSweeper({ sweep, log })),
     worker('janitor', () => startJanitor({ db, clock, log, chores })),
     worker('guest remover', () => startGuestRemover(guests, log)),
@@ -93,6 +95,7 @@ export function homeserverWorkers(parts: {
     worker('room upgrader', () => startRoomUpgrader(upgrades, log)),
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
     worker('delayed event sender', () => startDelayedEventSender(parts.calls.delayedEvents, log)),
+    worker('account expirer', () => startAccountExpirer(parts.admin.terms, log)),
     worker('deactivation runner', () => startDeactivationRunner(deactivation, log)),
   ]
 }

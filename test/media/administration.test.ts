@@ -109,6 +109,12 @@ describe('an operator', () => {
     names.push(await upload(alice, bad))
     expect(await Promise.all(names.map(status))).toEqual([404, 404, 404])
     await desk('POST', `media/unquarantine/${names[2]}`)
+    const { body: log } = await desk('GET', 'media/quarantine_changes')
+    const last = log.changes.at(-1)
+    expect(last).toMatchObject({ quarantined: false })
+    expect(log.changes.filter((one: { quarantined: boolean }) => one.quarantined).length).toBeGreaterThan(0)
+    const { body: rest } = await desk('GET', `media/quarantine_changes?from=${log.next_batch}`)
+    expect(rest).toEqual({ next_batch: log.next_batch, changes: [] })
     expect(await Promise.all(names.map(status))).toEqual([200, 200, 200])
   })
 

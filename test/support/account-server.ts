@@ -248,7 +248,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     },
     appserviceBase: { ...appserviceBase, exclusive: options.exclusiveUsers ?? appserviceBase.exclusive },
     addresses: { identity, contact },
-    keys: { crossSigning: createCrossSigning({ db: database.db, deviceLists }) },
+    keys: { crossSigning: createCrossSigning({ clock, db: database.db, deviceLists }) },
     sending: {
       askProfile: async () => {
         throw new ProtocolError('M_NOT_FOUND', 'no other servers here')

@@ -8,22 +8,29 @@ import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
 import type { AppserviceServices } from '../appservices/appservice-services.ts'
 import type { Base } from '../base.ts'
 import type { Contacts } from '../contact/contacts.ts'
+import type { SendingServices } from '../federation/sending-services.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
 import { REPORTS_KEPT_MS } from '../limits/reports.ts'
 import type { RoomDeletions } from '../rooms/act/deletion/deletions.ts'
 import type { HistoryPurges } from '../rooms/act/deletion/history-purges.ts'
 import type { ActingServices } from '../rooms/acting-services.ts'
+import type { ReadingServices } from '../rooms/reading-services.ts'
 import type { RoomBlocks } from '../rooms/room/blocks.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
 import type { WritingServices } from '../rooms/writing-services.ts'
 import type { SearchDesk } from '../search/search-signals.ts'
+import type { DirectoryIndex } from '../user-directory/directory-index.ts'
+import { type AccountTerms, createAccountTerms } from './account-terms.ts'
 import { type Audit, createAudit } from './audit.ts'
+import { type BackgroundUpdates, createBackgroundUpdates } from './background-updates.ts'
+import { createFederationDesk, type FederationDesk } from './federation-desk.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createRegistrationTokenDesk, type RegistrationTokenDesk } from './registration-token-desk.ts'
 import { createReportDesk, type ReportDesk } from './report-desk.ts'
 import { createRestraints, type Restraints } from './restraints.ts'
 import { createRoomDesk, type RoomDesk } from './room-desk.ts'
 import { createRoomPower, type RoomPower } from './room-power.ts'
+import { createRoomReading, type RoomReading } from './room-reading.ts'
 import { createServerNotices, type ServerNotices } from './server-notices.ts'
 import { createSharedSecret, type SharedSecret } from './shared-secret.ts'
 import { createStatistics, type Statistics } from './statistics.ts'
@@ -41,7 +48,11 @@ export interface AdminServices {
   readonly statistics: Statistics
   readonly registrationTokens: RegistrationTokenDesk
   readonly invitations: InvitationDesk
+  readonly terms: AccountTerms
+  readonly federation: FederationDesk
+  readonly backgroundUpdates: BackgroundUpdates
   readonly rooms: RoomDesk
+  readonly roomReading: RoomReading
   readonly roomPower: RoomPower
   readonly roomBlocks: RoomBlocks
   readonly roomDeletions: RoomDeletions
@@ -52,21 +63,24 @@ export interface AdminServices {
 }
 
 export interface AdminParts {
-  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random'>
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'log'>
   readonly accounts: AccountServices
   readonly addresses: { readonly contact: { readonly services: { readonly contacts: Contacts } } }
   readonly roomBase: Pick<RoomBase, 'registry' | 'events'>
   readonly searchIndex: SearchDesk
+  readonly directoryIndex: DirectoryIndex
+  readonly sending: Pick<SendingServices, 'outgoing'>
   readonly rooms: {
     readonly acting: Pick<ActingServices, 'rooms' | 'blocks' | 'deletions' | 'historyPurges'>
     readonly writing: Pick<WritingServices, 'appender'>
+    readonly reading: Pick<ReadingServices, 'openReader' | 'spaces'>
   }
   readonly appserviceBase: { readonly exclusive: ExclusiveUsers }
   readonly appservices: AppserviceServices
 }
 
 export function createAdminServices(parts: AdminParts): AdminServices {
-  const { config, db, clock, random } = parts.base
+  const { config, db, clock, random, log } = parts.base
   const { appservices } = parts
   const { contacts } = parts.addresses.contact.services
   const { exclusive: exclusiveUsers } = parts.appserviceBase
@@ -74,6 +88,8 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const { registry, events } = parts.roomBase
   const { rooms, blocks, deletions, historyPurges } = parts.rooms.acting
   const { appender } = parts.rooms.writing
+  const { openReader: reader, spaces } = parts.rooms.reading
+  const serverName = config.server_name
   const audit = createAudit({ db, clock })
   const users = createUserDesk({ config, db, clock, random, passwords, sessions, devices, deactivation })
   const restraints = createRestraints({ config, db, sessions })
@@ -97,6 +113,10 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     statistics: createStatistics({ db, clock, sessions }),
     registrationTokens: createRegistrationTokenDesk({ db, clock, random }),
     invitations: createInvitationDesk({ db, clock }),
+    terms: createAccountTerms({ config, db, clock, log, sessions }),
+    federation: createFederationDesk({ serverName, db, outgoing: parts.sending.outgoing }),
+    backgroundUpdates: createBackgroundUpdates({ search: parts.searchIndex, directory: parts.directoryIndex }),
+    roomReading: createRoomReading({ serverName, registry, events, reader, spaces, appender }),
     rooms: createRoomDesk({ config, db, clock, registry, events }),
     roomPower: createRoomPower({ config, db, registry, appender, rooms }),
     roomBlocks: blocks,

@@ -22,6 +22,8 @@ export interface DeviceDesk {
   devices(userId: UserId): Promise<JsonObject[]>
   /** @throws ProtocolError `M_NOT_FOUND` */
   device(userId: UserId, deviceId: string): Promise<JsonObject>
+  /** Makes a device that nobody is signed in on; nothing if it exists. @throws ProtocolError `M_INVALID_PARAM`, `M_USER_DEACTIVATED` */
+  makeDevice(userId: UserId, deviceId: string): Promise<void>
   renameDevice(userId: UserId, deviceId: string, name: string | undefined): Promise<void>
   removeDevices(userId: UserId, deviceIds: readonly string[]): Promise<void>
   /** Ends all sessions and removes all devices. Returns how many. */
@@ -78,6 +80,9 @@ export function createDeviceDesk(deps: DeviceDeskParts): DeviceDesk {
       const device = (await sightings(userId)).find(({ device_id }) => device_id === deviceId)
       if (device === undefined) throw new ProtocolError('M_NOT_FOUND', `${userId} has no such device.`)
       return deviceView(userId, device)
+    },
+    async makeDevice(userId, deviceId) {
+      await devices.make((await active(userId)).user_nid, deviceId, undefined)
     },
     async renameDevice(userId, deviceId, name) {
       await devices.rename((await account(userId)).user_nid, deviceId, name)

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
+import { setShadowBan } from '../../store/accounts/account-terms.ts'
 import { type AccountRow, restrainAccount } from '../../store/accounts/accounts.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Sessions } from '../accounts/sessions.ts'
@@ -20,6 +21,8 @@ export interface Restraint {
  */
 export interface Restraints {
   get(userId: UserId): Promise<Restraint>
+  /** What the user sends from the next request on is shown to nobody else, and they are not told. */
+  setShadowBan(by: Operator, userId: UserId, isBanned: boolean): Promise<void>
   /** Omitted parts stay as they are. It takes effect with the next request. */
   set(by: Operator, userId: UserId, wish: Partial<Restraint>): Promise<void>
 }
@@ -44,6 +47,12 @@ export function createRestraints(deps: {
     async get(userId) {
       const { is_locked: isLocked, is_suspended: isSuspended } = await subject(userId)
       return { isLocked, isSuspended }
+    },
+    async setShadowBan(by, userId, isBanned) {
+      if (by.requester?.userId === userId) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')
+      const { user_nid } = await subject(userId)
+      if (!(await db.tx((tx) => setShadowBan(tx, user_nid, isBanned)))) throw ended(userId)
+      sessions.forget(user_nid)
     },
     async set(by, userId, wish) {
       if (by.requester?.userId === userId) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')

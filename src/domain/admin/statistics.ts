@@ -1,5 +1,8 @@
+import type { JsonObject } from '../../core/json.ts'
 import { countActiveUsers } from '../../store/accounts/user-survey.ts'
 import type { Database } from '../../store/db/db.ts'
+import { estimateRoomSizes } from '../../store/rooms/room-sizes.ts'
+import { listScheduledTasks, type TaskQuery } from '../../store/rooms/scheduled-tasks.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock } from '../clock.ts'
 
@@ -9,9 +12,16 @@ export interface Statistics {
   monthlyActiveUsers(): Promise<number>
   /** The last count, without waiting; NaN before the first one. Reading it starts a new count every few minutes. */
   latestMonthlyActiveUsers(): number
+  /** The ten largest rooms in the database. */
+  roomSizes(): Promise<JsonObject[]>
+  /** What operators have begun and what became of it, newest first: removals of rooms and history, redactions. */
+  tasks(query: TaskQuery): Promise<JsonObject[]>
 }
 
 const MONTH_MS = 30 * 24 * 3_600_000
+const ROOMS_SHOWN = 10
+const EVENTS_SAMPLED = 100_000
+const MAX_TASKS_SHOWN = 1_000
 const COUNTED_EVERY_MS = 5 * 60_000
 
 export function createStatistics(deps: {
@@ -39,6 +49,14 @@ export function createStatistics(deps: {
       // If the database is unreachable, the last count stays.
       if (clock.now() - countedAt > COUNTED_EVERY_MS) void count().catch(() => {})
       return latest
+    },
+    async roomSizes() {
+      const sizes = await estimateRoomSizes({ query: db.scan }, EVENTS_SAMPLED, ROOMS_SHOWN)
+      return sizes.map((size) => ({ ...size }))
+    },
+    async tasks(query) {
+      const tasks = await listScheduledTasks(db, query, MAX_TASKS_SHOWN)
+      return tasks.map(({ done, ...task }) => ({ ...task, result: { done } }))
     },
   }
 }

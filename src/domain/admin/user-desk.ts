@@ -34,6 +34,8 @@ export interface UsersPage {
 export interface UserDesk extends DeviceDesk {
   list(query: UserQuery, page: UsersPage): Promise<JsonObject>
   get(userId: UserId): Promise<JsonObject>
+  /** At most a hundred accounts with a text in their name, as older tools read them: no password hashes. */
+  search(term: string): Promise<JsonObject[]>
   /** The account's numeric id, by which other tables refer to it. */
   numberOf(userId: UserId): Promise<number>
   /**
@@ -76,6 +78,17 @@ export function createUserDesk(
       const end = from + users.length
       return { users: users.map(userView), total, ...(end < total ? { next_token: String(end) } : {}) }
     },
+    async search(name) {
+      const wanted = { name, userId: undefined, isGuest: undefined, isAdmin: undefined, isDeactivated: undefined }
+      const page = { order: 'name', isDescending: false, from: 0, limit: DEFAULT_LIMIT } as const
+      const { users } = await surveyUsers({ query: db.scan }, { ...wanted, isLocked: undefined }, page)
+      return users.map((user) => ({
+        name: user.user_id,
+        is_guest: user.is_guest,
+        admin: user.is_admin,
+        user_type: null,
+      }))
+    },
     numberOf: async (userId) => (await account(userId)).user_nid,
     async get(userId) {
       const { user_nid } = await account(userId)
@@ -86,6 +99,7 @@ export function createUserDesk(
       ])
       return {
         ...userView(user!),
+        expiration_ts: user!.valid_until,
         threepids: threepids.map((threepid) => ({ ...threepid })),
         external_ids: externalIds.map(({ provider, subject }) => ({ auth_provider: provider, external_id: subject })),
       }
@@ -155,7 +169,7 @@ function userView(user: SurveyedUser): JsonObject {
     admin: user.is_admin,
     deactivated: user.is_deactivated,
     erased: user.is_erased,
-    shadow_banned: false,
+    shadow_banned: user.is_shadow_banned,
     locked: user.is_locked,
     suspended: user.is_suspended,
     user_type: null,

@@ -6,6 +6,18 @@ import { MAX_LOGGED_DESTINATIONS } from '../limits.ts'
 
 type Severity = 'info' | 'warn' | 'error'
 
+/** How sending to a server goes, for operators. Times are milliseconds; null where nothing failed since the process started. */
+export interface DestinationStatus {
+  readonly failures: number
+  readonly failingSince: number | null
+  readonly triedAt: number | null
+  readonly retryAt: number
+  /** Why the last attempt failed, in words. */
+  readonly lastError: string | null
+  /** Events in memory that wait. There may be more in the database. */
+  readonly waiting: number
+}
+
 /**
  * The log of destinations: at most one line a minute for each server, unless a more severe one comes. The next line says how many were
  * left out.

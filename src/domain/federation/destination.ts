@@ -16,7 +16,7 @@ import {
   MAX_PDUS_PER_TRANSACTION,
   MAX_RETRY_AFTER_MS,
 } from '../limits.ts'
-import type { DestinationLog } from './destination-log.ts'
+import type { DestinationLog, DestinationStatus } from './destination-log.ts'
 import type { Turns } from './turns.ts'
 
 /** An event that is being sent. */
@@ -67,6 +67,8 @@ const LONGEST_PAUSE_MS = 6 * 3_600_000
 const PATIENCE = 3
 /** After this many failures, some of them half an hour apart, the server counts as gone. All such servers share one slow queue. */
 const GONE_AFTER = 10
+/** Characters of a failure that are kept for operators. */
+const MAX_ERROR_CHARS = 500
 /** How often the server must refuse an event before we skip it. */
 const REFUSALS_BELIEVED = 3
 
@@ -92,6 +94,9 @@ export class Destination {
   #lastMissed = 0
   #failures = 0
   #retryAt = 0
+  #failingSince: number | undefined
+  #triedAt: number | undefined
+  #lastError: string | undefined
   /** The server lagged behind when the process started, so it may be unreachable. */
   #isDoubtful: boolean
   /** The most PDUs and stored EDUs in one transaction. It shrinks while the server refuses some of them. */
@@ -118,6 +123,17 @@ export class Destination {
     const first = Math.min(...inMemory, this.#missedFrom ?? Number.POSITIVE_INFINITY)
     if (first === Number.POSITIVE_INFINITY) return undefined
     return { server: this.server, first_unsent: first, failures: this.#failures, retry_at: this.#retryAt }
+  }
+
+  get status(): DestinationStatus {
+    return {
+      failures: this.#failures,
+      failingSince: this.#failingSince ?? null,
+      triedAt: this.#triedAt ?? null,
+      retryAt: this.#failures === 0 ? 0 : this.#retryAt,
+      lastError: this.#lastError ?? null,
+      waiting: this.#pdus.length + (this.#inFlight?.pdus.length ?? 0),
+    }
   }
 
   get isIdle(): boolean {
@@ -241,6 +257,8 @@ export class Destination {
 
   async #settle({ keptEdus }: Transaction): Promise<void> {
     this.#failures = 0
+    this.#failingSince = undefined
+    this.#lastError = undefined
     this.#refusals = 0
     this.#width = Math.min(this.#width * 2, MAX_PDUS_PER_TRANSACTION)
     if (keptEdus.length > 0) await this.#parts.taken(keptEdus)
@@ -324,12 +342,15 @@ export class Destination {
     const { clock, random, log } = this.#parts
     const retryAfterMs = retryAfterOf(error)
     this.#isDoubtful = false
+    this.#triedAt = clock.now()
+    this.#lastError = error instanceof Error ? error.message.slice(0, MAX_ERROR_CHARS) : 'unknown'
     if (retryAfterMs !== undefined && isLimit(error)) {
       // The server answers, and says when it accepts requests again.
       this.#retryAt = clock.now() + retryAfterMs
       return
     }
     this.#failures++
+    this.#failingSince ??= this.#triedAt
     const bounds = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }
     this.#retryAt = clock.now() + Math.max(pauseAfter(this.#failures, bounds, random), retryAfterMs ?? 0)
     if (this.#isAway) this.#letGo()

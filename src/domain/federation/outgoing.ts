@@ -22,7 +22,7 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { createCatchUp } from './catch-up.ts'
 import { Destination, type DestinationParts } from './destination.ts'
-import { createDestinationLog } from './destination-log.ts'
+import { createDestinationLog, type DestinationStatus } from './destination-log.ts'
 import { createEventSpreading, SpreadingQueue } from './event-spreading.ts'
 import { SendingRecord } from './sending-record.ts'
 import { createServerAccess } from './server-access.ts'
@@ -44,6 +44,14 @@ export interface Outgoing {
   kept(servers: Iterable<ServerName>): void
   /** A server has sent us a request. */
   heard(server: ServerName): void
+  /** How sending to a server goes; undefined where nothing was to send lately. */
+  statusOf(server: ServerName): DestinationStatus | undefined
+  /** The servers to which something is being sent, or was lately. */
+  servers(): Iterable<ServerName>
+  /** The number of the newest event that is in the queues of all its servers. */
+  handedOn(): number
+  /** The number of the first event that a server does not have; undefined if it has all. */
+  firstUnsent(server: ServerName): number | undefined
   /** Keeps the recorded position at `position` or before until the caller releases it: a restart continues from there. */
   holdBack(position: number): () => void
   /**
@@ -132,6 +140,10 @@ export function createOutgoing(parts: OutgoingParts): Outgoing {
     edu: sendEdu,
     kept: (servers) => kept(servers),
     heard: (server) => destinations.known(server)?.heard(),
+    statusOf: (server) => destinations.known(server)?.status,
+    servers: destinations.servers,
+    handedOn: queue.handedOn,
+    firstUnsent: (server) => destinations.known(server)?.row?.first_unsent,
     holdBack(at) {
       const release = queue.holdBack(at)
       return () => {
@@ -162,6 +174,7 @@ export function createOutgoing(parts: OutgoingParts): Outgoing {
 interface Destinations {
   of(server: ServerName): Destination
   known(server: ServerName): Destination | undefined
+  servers(): Iterable<ServerName>
   /** The destinations that lagged behind when the previous process ended. */
   takeUp(rows: readonly DestinationRow[]): void
   /** Begins to send to all servers for which `reaches` is true. */
@@ -211,6 +224,7 @@ function createDestinations(parts: OutgoingParts, record: SendingRecord): Destin
       return made
     },
     known: (server) => destinations.get(server),
+    servers: () => destinations.keys(),
     takeUp(rows) {
       mayBeKept += rows.length
       for (const row of rows) destinations.set(row.server, new Destination(row.server, destinationParts, row))

@@ -8,6 +8,7 @@ import {
   readCrossSigningKey,
   USAGES,
 } from '../../core/keys/cross-signing-keys.ts'
+import { areKeysOpen } from '../../store/accounts/account-terms.ts'
 import { listDevices } from '../../store/accounts/devices.ts'
 import type { Reader, Tx } from '../../store/db/db.ts'
 import {
@@ -20,6 +21,7 @@ import {
   storeKeySignatures,
 } from '../../store/keys/cross-signing-keys.ts'
 import type { Requester } from '../accounts/requester.ts'
+import type { Clock } from '../clock.ts'
 import type { DeviceLists } from './device-lists.ts'
 
 /** The keys of an upload, unparsed. */
@@ -63,9 +65,12 @@ interface Checked {
 
 export function createCrossSigning(deps: {
   readonly db: Reader
+  readonly clock: Clock
   readonly deviceLists: Pick<DeviceLists, 'change'>
 }): CrossSigning {
-  const { db, deviceLists } = deps
+  const { db, clock, deviceLists } = deps
+  /** Whether an operator has let the user replace their keys. */
+  const isOpen = ({ userNid }: Requester) => areKeysOpen(db, userNid, clock.now())
 
   async function check(by: Requester, upload: CrossSigningUpload): Promise<Checked> {
     const stored = new Map((await crossSigningKeysOf(db, [by.userNid])).map((row) => [row.usage, row]))
@@ -123,12 +128,13 @@ export function createCrossSigning(deps: {
   return {
     async replaces(by, upload) {
       const { keys, isFirst } = await check(by, upload)
-      return keys.length > 0 && !isFirst
+      return keys.length > 0 && !isFirst && !(await isOpen(by))
     },
     async upload(by, upload, isProven) {
       const checked = await check(by, upload)
       if (checked.keys.length === 0) return
-      await deviceLists.change(by.userNid, (tx, position) => store(tx, by, checked, position, isProven))
+      const mayReplace = isProven || (!checked.isFirst && (await isOpen(by)))
+      await deviceLists.change(by.userNid, (tx, position) => store(tx, by, checked, position, mayReplace))
     },
     async removeAll(userNid) {
       await deviceLists.change(userNid, async (tx) => {

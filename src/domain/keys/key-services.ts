@@ -36,7 +36,7 @@ export function createKeyServices(parts: {
     keyUploads: createKeyUploads({ db, deviceLists, counts }),
     keyQueries: createKeyQueries({ serverName, db, remote, fanOut }),
     keyClaims: createKeyClaims({ serverName, db, ledger, clock, counts, remote, fanOut, services }),
-    crossSigning: createCrossSigning({ db, deviceLists }),
+    crossSigning: createCrossSigning({ db, clock, deviceLists }),
     keySignatures: createKeySignatures({ serverName, db, users, deviceLists, remote }),
   }
 }

@@ -9,6 +9,7 @@ import { findMedia, type MediaRow } from '../../store/media/media.ts'
 import {
   findMediaNids,
   listMediaOf,
+  listQuarantineChanges,
   type MediaOrder,
   mediaNidsOf,
   mxcsInRoom,
@@ -23,6 +24,7 @@ import {
 import { avatarUris, deleteMedia } from '../../store/media/media-sweep.ts'
 import { findRoomNid } from '../../store/rooms/rooms.ts'
 import { localAccount } from '../admin/local-account.ts'
+import type { Clock } from '../clock.ts'
 import { MAX_MEDIA_SWEPT_AT_ONCE } from '../limits.ts'
 import type { Sweep } from './sweep.ts'
 
@@ -53,6 +55,8 @@ export interface MediaDesk {
   quarantineOf(userId: UserId, by: string): Promise<number>
   quarantineInRoom(roomId: RoomId, by: string): Promise<number>
   unquarantine(mxc: Mxc): Promise<void>
+  /** What was hidden and shown after a change, oldest first, a hundred at a time. */
+  quarantineChanges(after: number): Promise<JsonObject>
   /** Protects media from being quarantined with others, and from being removed for its age. */
   protect(mxc: Mxc, isProtected: boolean): Promise<void>
   delete(mxc: Mxc): Promise<Removed>
@@ -67,12 +71,15 @@ export interface MediaDesk {
   purgeRemote(before: number): Promise<number>
 }
 
+const QUARANTINE_CHANGES_SHOWN = 100
+
 export function createMediaDesk(deps: {
   readonly config: Pick<Config, 'server_name'>
   readonly db: Database
+  readonly clock: Clock
   readonly sweep: Sweep
 }): MediaDesk {
-  const { config, db, sweep } = deps
+  const { config, db, clock, sweep } = deps
   const server = config.server_name
 
   async function found({ server, mediaId }: Mxc): Promise<MediaRow> {
@@ -102,7 +109,7 @@ export function createMediaDesk(deps: {
     return { deleted_media: removed, total: removed.length }
   }
 
-  const hide = (mediaNids: readonly number[], by: string) => db.tx((tx) => quarantine(tx, mediaNids, by))
+  const hide = (mediaNids: readonly number[], by: string) => db.tx((tx) => quarantine(tx, mediaNids, by, clock.now()))
 
   return {
     async get(mxc) {
@@ -133,7 +140,12 @@ export function createMediaDesk(deps: {
     quarantineInRoom: async (roomId, by) => hide(await findMediaNids(db, await uriList(roomId)), by),
     async unquarantine(mxc) {
       const { digest } = await found(mxc)
-      if (digest !== null) await db.tx((tx) => unquarantine(tx, digest))
+      if (digest !== null) await db.tx((tx) => unquarantine(tx, digest, clock.now()))
+    },
+    async quarantineChanges(after) {
+      const rows = await listQuarantineChanges(db, after, QUARANTINE_CHANGES_SHOWN)
+      const changes = rows.map(({ origin, media_id, quarantined }) => ({ origin, media_id, quarantined }))
+      return { next_batch: rows.at(-1)?.change_nid ?? after, changes }
     },
     async protect(mxc, isProtected) {
       const { media_nid } = await found(mxc)

@@ -54,7 +54,7 @@ export function createMediaServices(parts: {
       downloads: createDownloads({ config, db, clock, library, arrivals, remote, log }),
       thumbnails: createThumbnails({ db, library, spool, decoder, metrics }),
       previews: createPreviews({ config, db, clock, random, client, spool, library }),
-      desk: createMediaDesk({ config, db, sweep }),
+      desk: createMediaDesk({ config, db, clock, sweep }),
     },
     sweep,
     async close() {

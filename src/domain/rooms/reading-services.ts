@@ -19,6 +19,7 @@ import { createSpaces, type Spaces } from './act/spaces/spaces.ts'
 import type { Backfill } from './backfill/backfill.ts'
 import type { IgnoredUsers } from './read/ignored-users.ts'
 import { createMutualRooms, type MutualRooms } from './read/mutual-rooms.ts'
+import { createOpenAccess } from './read/open-access.ts'
 import { createRoomReader, type RoomReader } from './read/reader.ts'
 import { createReceipts, type ReceiptParts, type Receipts, type WrittenReceipt } from './read/receipts.ts'
 import { createTyping, type Typing } from './read/typing.ts'
@@ -34,6 +35,8 @@ import type { Appender } from './write/append.ts'
 /** What users read of rooms, the names of rooms, and what users have read. */
 export interface ReadingServices {
   readonly roomReader: RoomReader
+  /** What operators read: all of every room. */
+  readonly openReader: RoomReader
   readonly aliases: Aliases
   readonly spaces: Spaces
   readonly receipts: Receipts
@@ -77,12 +80,12 @@ export interface ReadingParts {
 export function createReadingServices(parts: ReadingParts): ReadingServices {
   const { db, serverName, clock, ledger, registry, budget, events, access, backfill, userRooms } = parts
   const { appender, peers, appservices, ledgerWaker } = parts
-  return {
-    roomReader: createRoomReader({
+  const readerOf = (through: RoomAccess, ignoredUsers: Pick<IgnoredUsers, 'of'>): RoomReader =>
+    createRoomReader({
       db,
       events,
-      access,
-      ignoredUsers: parts.ignoredUsers,
+      access: through,
+      ignoredUsers,
       registry,
       userRooms,
       clock,
@@ -90,7 +93,10 @@ export function createReadingServices(parts: ReadingParts): ReadingServices {
       serverName,
       peers,
       appservices,
-    }),
+    })
+  return {
+    roomReader: readerOf(access, parts.ignoredUsers),
+    openReader: readerOf(createOpenAccess({ registry, events }), { of: () => undefined }),
     aliases: createAliases({ db, serverName, clock, access, registry, appender, peers, appservices }),
     spaces: createSpaces({ budget, registry, events, userRooms, peers, clock, serverName }),
     receipts: createReceipts({

@@ -15,6 +15,7 @@ import { MAX_UNINDEXED_EVENTS, SEARCH_BATCH, SEARCH_OVERLAP } from '../limits/se
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { restAfterWork } from '../spare-time.ts'
+import { createPauseSwitch } from './pause-switch.ts'
 import type { SearchDesk, SearchSignals } from './search-signals.ts'
 import { createReadSearchTexts } from './search-texts.ts'
 import { concernsSearch } from './searched-text.ts'
@@ -46,8 +47,8 @@ export function createSearchIndex(parts: {
   let position = 0
   let running: Promise<void> | undefined
   const closing = new AbortController()
+  const pausing = createPauseSwitch(closing.signal, readAgain)
   let isStarted = false
-
   async function index(nids: readonly number[], upTo: number): Promise<void> {
     const from = performance.now()
     const { texts, gone } = await read(nids)
@@ -63,7 +64,7 @@ export function createSearchIndex(parts: {
   async function catchUp(): Promise<void> {
     isBehind = false
     waiting = new Set()
-    for (let at = position; !closing.signal.aborted; ) {
+    for (let at = position; !pausing.isStopped(); ) {
       const { nids, upTo } = await searchableAfter(db.bulk, at, SEARCH_BATCH)
       if (upTo === undefined) return
       await index(nids, upTo)
@@ -72,20 +73,20 @@ export function createSearchIndex(parts: {
   }
 
   async function follow(): Promise<void> {
-    while (!closing.signal.aborted) {
+    while (!pausing.isStopped()) {
       if (isBehind) await catchUp()
       const ids = [...waitingIds]
       waitingIds = new Set()
       for (const { nid } of (await events.loadByIds(ids)).values()) waiting.add(nid)
       const some = [...waiting].slice(0, SEARCH_BATCH)
-      if (some.length === 0) return
       for (const nid of some) waiting.delete(nid)
+      if (some.length === 0) return
       await index(some, Math.max(...some))
     }
   }
 
   function wake(): void {
-    if (!isStarted || closing.signal.aborted) return
+    if (!isStarted || pausing.isStopped()) return
     running ??= follow()
       .catch(async (err) => {
         if (closing.signal.aborted) return
@@ -104,7 +105,13 @@ export function createSearchIndex(parts: {
     isBehind = true
   }
 
+  function readAgain(): void {
+    stepBack()
+    wake()
+  }
+
   function add(concerned: readonly RoomEvent[], edited: readonly EventId[]): void {
+    if (concerned.length + edited.length === 0) return
     for (const { nid } of concerned) waiting.add(nid)
     for (const eventId of edited) waitingIds.add(eventId)
     if (waiting.size > MAX_UNINDEXED_EVENTS) stepBack()
@@ -116,14 +123,8 @@ export function createSearchIndex(parts: {
     async start() {
       if (!config.search.enabled) return
       searchSignals.subscribe({
-        committed(fresh, redacted, edited) {
-          const concerned = [...fresh.filter(concernsSearch), ...redacted.filter(concernsSearch)]
-          if (concerned.length + edited.length > 0) add(concerned, edited)
-        },
-        missed() {
-          stepBack()
-          wake()
-        },
+        committed: (fresh, redacted, edited) => add([...fresh, ...redacted].filter(concernsSearch), edited),
+        missed: readAgain,
       })
       position = await searchPosition(db)
       stepBack()
@@ -141,6 +142,8 @@ export function createSearchIndex(parts: {
       isBehind = true
       wake()
     },
+    setPaused: pausing.set,
+    isBusy: () => isStarted && !pausing.isPaused && running !== undefined,
     async progress() {
       mustBeOn(isStarted)
       const newest = Math.max(position, parts.rooms.position())

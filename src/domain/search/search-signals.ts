@@ -10,10 +10,18 @@ export interface SearchProgress {
   readonly is_done: boolean
 }
 
-/** What operators do with the search index. */
-export interface SearchDesk {
-  /** Empties the index, and begins to index all events anew. @throws ProtocolError `M_FORBIDDEN` if searching is switched off */
+/** An index that follows the events in spare time, as operators see it. */
+export interface PausableIndex {
+  /** Begins anew with all that there is. @throws ProtocolError `M_FORBIDDEN` if the index is switched off */
   rebuild(): Promise<void>
+  /** Stops following, or goes on where it stopped. A restart goes on too. */
+  setPaused(isPaused: boolean): void
+  /** Whether it is reading just now. */
+  isBusy(): boolean
+}
+
+/** What operators do with the search index. */
+export interface SearchDesk extends PausableIndex {
   /** @throws as `rebuild` */
   progress(): Promise<SearchProgress>
 }

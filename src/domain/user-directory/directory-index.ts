@@ -1,4 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { ProtocolError } from '../../core/errors.ts'
+import type { Database } from '../../store/db/db.ts'
 import { localProfiles, putDirectoryUsers } from '../../store/user-directory/directory-users.ts'
 import { directoryEventsAfter, directoryPosition, setDirectoryPosition } from '../../store/user-directory/open-rooms.ts'
 import type { Base } from '../base.ts'
@@ -6,12 +8,16 @@ import type { LifecyclePart } from '../lifecycle.ts'
 import { DIRECTORY_BATCH, DIRECTORY_OVERLAP, MAX_WAITING_DIRECTORY_EVENTS } from '../limits/user-directory.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
-import type { SearchSignals } from '../search/search-signals.ts'
+import { createPauseSwitch, type PauseSwitch } from '../search/pause-switch.ts'
+import type { PausableIndex, SearchSignals } from '../search/search-signals.ts'
 import { restAfterWork } from '../spare-time.ts'
 import { concernsDirectory, createDirectoryEntries } from './directory-entries.ts'
 import { localEntry } from './local-entries.ts'
 
 const PAUSE_AFTER_FAILURE_MS = 1_000
+
+/** The directory as a part that runs, and as operators see it. */
+export interface DirectoryIndex extends LifecyclePart, PausableIndex {}
 
 /**
  * Keeps in the background who is found by which words, and which rooms are open. Follows the numbers of events. News of commits saves
@@ -24,15 +30,20 @@ export function createDirectoryIndex(parts: {
     readonly registry: RoomRegistry
     readonly searchSignals: SearchSignals
   }
-}): LifecyclePart {
+}): DirectoryIndex {
   const { config, db, log } = parts.base
   const { events, registry, searchSignals } = parts.roomBase
   const read = createDirectoryEntries({ db, serverName: config.server_name, events, registry })
   let waiting = new Set<number>()
   let isBehind = true
   let position = 0
+  let isStarted = false
   let running: Promise<void> | undefined
   const closing = new AbortController()
+  const pausing = createPauseSwitch(closing.signal, () => {
+    stepBack()
+    wake()
+  })
 
   async function enter(nids: readonly number[], upTo: number): Promise<void> {
     const from = performance.now()
@@ -45,23 +56,11 @@ export function createDirectoryIndex(parts: {
     await restAfterWork(performance.now() - from, closing.signal)
   }
 
-  /** The accounts from before there was a directory. */
-  async function enterAccounts(): Promise<void> {
-    for (let after = 0; !closing.signal.aborted; ) {
-      const some = await localProfiles(db.bulk, { after, limit: DIRECTORY_BATCH })
-      if (some.length === 0) return
-      const from = performance.now()
-      await db.tx((tx) => putDirectoryUsers(tx, some.map(localEntry)))
-      after = some.at(-1)!.user_nid
-      await restAfterWork(performance.now() - from, closing.signal)
-    }
-  }
-
   async function catchUp(): Promise<void> {
     isBehind = false
     waiting = new Set()
-    if (position === 0) await enterAccounts()
-    for (let at = position; !closing.signal.aborted; ) {
+    if (position === 0) await enterAccounts(db, pausing, closing.signal)
+    for (let at = position; !pausing.isStopped(); ) {
       const { nids, upTo } = await directoryEventsAfter(db.bulk, at, DIRECTORY_BATCH)
       if (upTo === undefined) return
       await enter(nids, upTo)
@@ -70,7 +69,7 @@ export function createDirectoryIndex(parts: {
   }
 
   async function follow(): Promise<void> {
-    while (!closing.signal.aborted) {
+    while (!pausing.isStopped()) {
       if (isBehind) await catchUp()
       const some = [...waiting].slice(0, DIRECTORY_BATCH)
       if (some.length === 0) return
@@ -85,7 +84,7 @@ export function createDirectoryIndex(parts: {
   }
 
   function wake(): void {
-    if (closing.signal.aborted) return
+    if (!isStarted || pausing.isStopped()) return
     running ??= follow()
       .catch(async (err) => {
         if (closing.signal.aborted) return
@@ -103,6 +102,7 @@ export function createDirectoryIndex(parts: {
     name: 'user directory',
     async start() {
       if (!config.user_directory.enabled) return
+      isStarted = true
       position = await directoryPosition(db)
       stepBack()
       searchSignals.subscribe({
@@ -124,5 +124,28 @@ export function createDirectoryIndex(parts: {
       closing.abort()
       await running
     },
+    async rebuild() {
+      if (!isStarted) {
+        throw new ProtocolError('M_FORBIDDEN', 'The user directory is switched off: see user_directory.enabled.')
+      }
+      await db.tx((tx) => setDirectoryPosition(tx, 0))
+      position = 0
+      isBehind = true
+      wake()
+    },
+    setPaused: pausing.set,
+    isBusy: () => isStarted && !pausing.isPaused && running !== undefined,
+  }
+}
+
+/** The accounts from before there was a directory. */
+async function enterAccounts(db: Database, pausing: PauseSwitch, signal: AbortSignal): Promise<void> {
+  for (let after = 0; !pausing.isStopped(); ) {
+    const some = await localProfiles(db.bulk, { after, limit: DIRECTORY_BATCH })
+    if (some.length === 0) return
+    const from = performance.now()
+    await db.tx((tx) => putDirectoryUsers(tx, some.map(localEntry)))
+    after = some.at(-1)!.user_nid
+    await restAfterWork(performance.now() - from, signal)
   }
 }

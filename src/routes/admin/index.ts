@@ -1,4 +1,8 @@
 import type { Endpoint } from '../../http/endpoint.ts'
+import { getDestination } from './federation/get-destination.ts'
+import { listDestinationRooms } from './federation/list-destination-rooms.ts'
+import { listDestinations } from './federation/list-destinations.ts'
+import { resetDestination } from './federation/reset-destination.ts'
 import { cancelInvitation } from './identity/cancel-invitation.ts'
 import { eraseIdentityPerson } from './identity/erase-identity-person.ts'
 import { listInvitations } from './identity/list-invitations.ts'
@@ -8,6 +12,7 @@ import { deleteOldMedia } from './media/delete-old-media.ts'
 import { deleteUserMedia } from './media/delete-user-media.ts'
 import { getMedia } from './media/get-media.ts'
 import { listMediaUsage } from './media/list-media-usage.ts'
+import { listQuarantineChanges } from './media/list-quarantine-changes.ts'
 import { listRoomMedia } from './media/list-room-media.ts'
 import { listUserMedia } from './media/list-user-media.ts'
 import { protectMedia } from './media/protect-media.ts'
@@ -34,19 +39,28 @@ import { listEventReports } from './reports/list-event-reports.ts'
 import { listRoomReports } from './reports/list-room-reports.ts'
 import { listUserReports } from './reports/list-user-reports.ts'
 import { blockRoom } from './rooms/block-room.ts'
+import { deleteForwardExtremities } from './rooms/delete-forward-extremities.ts'
 import { deleteRoom } from './rooms/delete-room.ts'
+import { deleteRoomAndWait } from './rooms/delete-room-and-wait.ts'
 import { getEvent } from './rooms/get-event.ts'
 import { getHistoryPurge } from './rooms/get-history-purge.ts'
 import { getRoom } from './rooms/get-room.ts'
+import { getRoomContext } from './rooms/get-room-context.ts'
 import { getRoomDeletion } from './rooms/get-room-deletion.ts'
+import { getRoomEventAtTime } from './rooms/get-room-event-at-time.ts'
+import { getRoomHierarchy } from './rooms/get-room-hierarchy.ts'
+import { getRoomMessages } from './rooms/get-room-messages.ts'
 import { getRoomState } from './rooms/get-room-state.ts'
 import { isRoomBlocked } from './rooms/is-room-blocked.ts'
 import { joinUser } from './rooms/join-user.ts'
+import { listForwardExtremities } from './rooms/list-forward-extremities.ts'
 import { listRoomDeletions } from './rooms/list-room-deletions.ts'
 import { listRoomMembers } from './rooms/list-room-members.ts'
 import { listRooms } from './rooms/list-rooms.ts'
 import { makeRoomAdmin } from './rooms/make-room-admin.ts'
 import { purgeHistory } from './rooms/purge-history.ts'
+import { getExperimentalFeatures } from './server/get-experimental-features.ts'
+import { getRoomSizes } from './server/get-room-sizes.ts'
 import { getSearchProgress } from './server/get-search-progress.ts'
 import { getServerVersion } from './server/get-server-version.ts'
 import { getStatistics } from './server/get-statistics.ts'
@@ -55,6 +69,16 @@ import { rebuildSearch } from './server/rebuild-search.ts'
 import { rotateSigningKey } from './server/rotate-signing-key.ts'
 import { sendNotice } from './server/send-notice.ts'
 import { sendNoticeOnce } from './server/send-notice-once.ts'
+import { setExperimentalFeatures } from './server/set-experimental-features.ts'
+import { getBackgroundUpdatesEnabled } from './tasks/get-background-updates-enabled.ts'
+import { getBackgroundUpdatesStatus } from './tasks/get-background-updates-status.ts'
+import { listScheduledTasks } from './tasks/list-scheduled-tasks.ts'
+import { setBackgroundUpdatesEnabled } from './tasks/set-background-updates-enabled.ts'
+import { startBackgroundJob } from './tasks/start-background-job.ts'
+import { allowKeyReplacement } from './users/allow-key-replacement.ts'
+import { countJoinedRooms } from './users/count-joined-rooms.ts'
+import { countSentInvites } from './users/count-sent-invites.ts'
+import { createUserDevice } from './users/create-user-device.ts'
 import { deactivateUser } from './users/deactivate-user.ts'
 import { deleteUserDevice } from './users/delete-user-device.ts'
 import { deleteUserDevices } from './users/delete-user-devices.ts'
@@ -79,7 +103,9 @@ import { listUsersByState } from './users/list-users-by-state.ts'
 import { logOutUser } from './users/log-out-user.ts'
 import { loginAsUser } from './users/login-as-user.ts'
 import { putUser } from './users/put-user.ts'
+import { renewAccount } from './users/renew-account.ts'
 import { resetUserPassword } from './users/reset-user-password.ts'
+import { searchUsers } from './users/search-users.ts'
 import { setAdminLockUser } from './users/set-admin-lock-user.ts'
 import { setAdminSuspendUser } from './users/set-admin-suspend-user.ts'
 import { setUserAdmin } from './users/set-user-admin.ts'
@@ -176,4 +202,30 @@ export const adminEndpoints: readonly Endpoint[] = [
   listRoomReports,
   rebuildSearch,
   getSearchProgress,
+  listDestinations,
+  getDestination,
+  listDestinationRooms,
+  resetDestination,
+  listQuarantineChanges,
+  getRoomMessages,
+  getRoomContext,
+  getRoomEventAtTime,
+  getRoomHierarchy,
+  listForwardExtremities,
+  deleteForwardExtremities,
+  deleteRoomAndWait,
+  getRoomSizes,
+  getExperimentalFeatures,
+  setExperimentalFeatures,
+  getBackgroundUpdatesEnabled,
+  setBackgroundUpdatesEnabled,
+  getBackgroundUpdatesStatus,
+  startBackgroundJob,
+  listScheduledTasks,
+  renewAccount,
+  allowKeyReplacement,
+  countSentInvites,
+  countJoinedRooms,
+  searchUsers,
+  createUserDevice,
 ]

@@ -14,6 +14,8 @@ export interface SurveyedUser {
   readonly appservice_id: string | null
   readonly is_locked: boolean
   readonly is_suspended: boolean
+  readonly is_shadow_banned: boolean
+  readonly valid_until: number | null
   readonly created_at: number
   readonly displayname: string | null
   readonly avatar_url: string | null
@@ -29,6 +31,9 @@ const ORDERS = {
   avatar_url: 'avatar_url',
   creation_ts: 'created_at',
   last_seen_ts: 'last_seen_at',
+  locked: 'is_locked',
+  suspended: 'is_suspended',
+  shadow_banned: 'is_shadow_banned',
 } as const
 
 export type UserOrder = keyof typeof ORDERS
@@ -43,13 +48,15 @@ export interface UserQuery {
   readonly isAdmin: boolean | undefined
   readonly isDeactivated: boolean | undefined
   readonly isLocked: boolean | undefined
+  readonly isSuspended?: boolean | undefined
+  readonly isShadowBanned?: boolean | undefined
 }
 
 const FIELD = (name: string) =>
   `(SELECT value::json #>> '{}' FROM profile_field p WHERE p.user_nid = a.user_nid AND p.name = '${name}')`
 
 const SURVEY = `SELECT a.user_nid, u.user_id, a.is_guest, a.is_admin, a.deactivated_at IS NOT NULL AS is_deactivated,
-    a.erased_at IS NOT NULL AS is_erased, a.is_locked, a.is_suspended, a.appservice_id, a.created_at,
+    a.erased_at IS NOT NULL AS is_erased, a.is_locked, a.is_suspended, a.is_shadow_banned, a.valid_until, a.appservice_id, a.created_at,
     ${FIELD('displayname')} AS displayname, ${FIELD('avatar_url')} AS avatar_url,
     (SELECT max(last_seen_at) FROM device d WHERE d.user_nid = a.user_nid) AS last_seen_at
   FROM account a JOIN matrix_user u USING (user_nid)`
@@ -58,16 +65,14 @@ const WANTED = `($1::text IS NULL OR position($1 IN u.user_id) > 0)
   AND ($2::text IS NULL OR position(lower($2) IN lower(split_part(u.user_id, ':', 1))) > 0
     OR position(lower($2) IN lower(${FIELD('displayname')})) > 0)
   AND ($3::boolean IS NULL OR a.is_guest = $3) AND ($4::boolean IS NULL OR a.is_admin = $4)
-  AND ($5::boolean IS NULL OR (a.deactivated_at IS NOT NULL) = $5) AND ($6::boolean IS NULL OR a.is_locked = $6)`
+  AND ($5::boolean IS NULL OR (a.deactivated_at IS NOT NULL) = $5) AND ($6::boolean IS NULL OR a.is_locked = $6)
+  AND ($7::boolean IS NULL OR a.is_suspended = $7) AND ($8::boolean IS NULL OR a.is_shadow_banned = $8)`
 
-const valuesOf = ({ userId, name, isGuest, isAdmin, isDeactivated, isLocked }: UserQuery) => [
-  userId ?? null,
-  name ?? null,
-  isGuest ?? null,
-  isAdmin ?? null,
-  isDeactivated ?? null,
-  isLocked ?? null,
-]
+const valuesOf = (query: UserQuery) => {
+  const { userId, name, isGuest, isAdmin, isDeactivated, isLocked, isSuspended, isShadowBanned } = query
+  const values = [userId, name, isGuest, isAdmin, isDeactivated, isLocked, isSuspended, isShadowBanned]
+  return values.map((value) => value ?? null)
+}
 
 /** A page of the accounts of this server. Reads all accounts: use a connection for long queries. */
 export async function surveyUsers(
@@ -84,7 +89,7 @@ export async function surveyUsers(
     ),
     reader.query<SurveyedUser>(
       `SELECT * FROM (${SURVEY} WHERE ${WANTED}) found
-       ORDER BY ${ORDERS[page.order]} ${direction}, user_id LIMIT $7 OFFSET $8`,
+       ORDER BY ${ORDERS[page.order]} ${direction}, user_id LIMIT $9 OFFSET $10`,
       [...values, page.limit, page.from],
     ),
   ])

@@ -2,7 +2,7 @@ import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 import { MEDIA_COLUMNS, type MediaRow } from './media.ts'
 
-// Tables: media, media_content, matrix_user, profile_field, event
+// Tables: media, media_content, quarantine_change, matrix_user, profile_field, event
 
 const ORDERS = {
   media_id: 'm.media_id',
@@ -101,22 +101,49 @@ export function oldLocalMedia(
   )
 }
 
-/** Hides files and all files with the same content, except protected ones. Gives how many. */
-export async function quarantine(tx: Tx, mediaNids: readonly number[], by: string): Promise<number> {
+/** Hides files and all files with the same content, except protected ones, and notes which. Gives how many. */
+export async function quarantine(tx: Tx, mediaNids: readonly number[], by: string, at: number): Promise<number> {
   const rows = await tx.query<{ hidden: number }>(
     `WITH hidden AS (
        UPDATE media_content c SET quarantined_by = $2
        WHERE digest IN (SELECT digest FROM media WHERE media_nid = ANY($1::bigint[])) AND quarantined_by IS NULL
          AND NOT EXISTS (SELECT FROM media m WHERE m.digest = c.digest AND m.is_protected)
-       RETURNING digest)
-     SELECT count(*) AS hidden FROM media WHERE digest IN (SELECT digest FROM hidden)`,
-    [mediaNids, by],
+       RETURNING digest),
+     noted AS (
+       INSERT INTO quarantine_change (server_name, media_id, is_quarantined, at)
+       SELECT server_name, media_id, true, $3 FROM media WHERE digest IN (SELECT digest FROM hidden) ORDER BY media_nid
+       RETURNING 1)
+     SELECT count(*) AS hidden FROM noted`,
+    [mediaNids, by, at],
   )
   return rows[0]?.hidden ?? 0
 }
 
-export async function unquarantine(tx: Tx, digest: Buffer): Promise<void> {
-  await tx.query('UPDATE media_content SET quarantined_by = NULL WHERE digest = $1', [digest])
+/** Shows the files with a content again, and notes which. */
+export async function unquarantine(tx: Tx, digest: Buffer, at: number): Promise<void> {
+  await tx.query(
+    `WITH shown AS (
+       UPDATE media_content SET quarantined_by = NULL WHERE digest = $1 AND quarantined_by IS NOT NULL RETURNING digest)
+     INSERT INTO quarantine_change (server_name, media_id, is_quarantined, at)
+     SELECT server_name, media_id, false, $2 FROM media WHERE digest IN (SELECT digest FROM shown) ORDER BY media_nid`,
+    [digest, at],
+  )
+}
+
+export interface QuarantineChange {
+  readonly change_nid: number
+  readonly origin: string
+  readonly media_id: string
+  readonly quarantined: boolean
+}
+
+/** What was hidden and shown after a change, oldest first. */
+export function listQuarantineChanges(reader: Reader, after: number, atMost: number): Promise<QuarantineChange[]> {
+  return reader.query<QuarantineChange>(
+    `SELECT change_nid, server_name AS origin, media_id, is_quarantined AS quarantined FROM quarantine_change
+     WHERE change_nid > $1 ORDER BY change_nid LIMIT $2`,
+    [after, atMost],
+  )
 }
 
 export async function setProtected(tx: Tx, mediaNid: number, isProtected: boolean): Promise<void> {

@@ -2,12 +2,21 @@ import { type Static, Type } from '../../../core/shapes.ts'
 import { checkText } from '../../../domain/text.ts'
 import { PageQuery } from '../page-query.ts'
 
-const Order = Type.Unsafe<
-  'name' | 'is_guest' | 'admin' | 'deactivated' | 'displayname' | 'avatar_url' | 'creation_ts' | 'last_seen_ts'
->({
-  type: 'string',
-  enum: ['name', 'is_guest', 'admin', 'deactivated', 'displayname', 'avatar_url', 'creation_ts', 'last_seen_ts'],
-})
+const ORDERS = [
+  'name',
+  'is_guest',
+  'admin',
+  'deactivated',
+  'displayname',
+  'avatar_url',
+  'creation_ts',
+  'last_seen_ts',
+  'locked',
+  'suspended',
+  'shadow_banned',
+] as const
+
+const Order = Type.Unsafe<(typeof ORDERS)[number]>({ type: 'string', enum: ORDERS })
 
 export const UsersQuery = Type.Object({
   ...PageQuery,
@@ -17,12 +26,15 @@ export const UsersQuery = Type.Object({
   admins: Type.Optional(Type.Boolean()),
   deactivated: Type.Optional(Type.Boolean()),
   locked: Type.Optional(Type.Boolean()),
+  suspended: Type.Optional(Type.Boolean()),
+  shadow_banned: Type.Optional(Type.Boolean()),
   order_by: Type.Optional(Order),
 })
 
 const MAX_PART_CHARS = 512
 
-export function wantedUsers({ user_id, name, guests, admins, locked }: Static<typeof UsersQuery>) {
+export function wantedUsers(query: Static<typeof UsersQuery>) {
+  const { user_id, name, guests, admins, locked, suspended, shadow_banned } = query
   checkText('user_id', user_id ?? '', MAX_PART_CHARS)
   checkText('name', name ?? '', MAX_PART_CHARS)
   return {
@@ -31,6 +43,8 @@ export function wantedUsers({ user_id, name, guests, admins, locked }: Static<ty
     name,
     isGuest: guests === false ? false : undefined,
     isAdmin: admins,
+    isSuspended: suspended,
+    isShadowBanned: shadow_banned,
     // `locked=true` includes locked accounts; otherwise they are left out.
     isLocked: locked === true ? undefined : false,
   }

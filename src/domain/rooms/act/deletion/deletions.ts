@@ -30,6 +30,11 @@ export interface RoomDeletions {
   begin(by: string, roomId: RoomId, request: DeletionRequest & { readonly block: boolean }): Promise<string>
   /** @throws ProtocolError `M_NOT_FOUND` */
   status(deletionId: string): Promise<JsonObject>
+  /**
+   * What became of a deletion, once it has ended. @throws ProtocolError `M_NOT_FOUND`; `M_UNKNOWN` (400) with the reason if it failed, 503
+   * if it takes longer than a minute: it goes on
+   */
+  ended(deletionId: string): Promise<JsonObject>
   /** @throws ProtocolError `M_NOT_FOUND` when the room has none */
   ofRoom(roomId: RoomId): Promise<JsonObject[]>
   /** Closes the rooms whose removal an earlier process began. Call it before anything asks for rooms. */
@@ -51,6 +56,9 @@ const ID_BYTES = 12
 const FAREWELL_MS = 500
 /** How long other servers have for that. */
 const DELIVERY_MS = 10 * 60_000
+/** How long somebody waits for the end of a deletion, and how often they look. */
+const LONGEST_WAIT_MS = 60_000
+const LOOK_EVERY_MS = 200
 
 export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
   const { db, clock, closed, registry, log } = parts
@@ -124,6 +132,17 @@ export function createRoomDeletions(parts: DeletionParts): RoomDeletions {
       const deletion = deletionId.includes('\0') ? undefined : await findDeletion(db, deletionId)
       if (deletion === undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such deletion.')
       return viewOf(deletion)
+    },
+    async ended(deletionId) {
+      for (const until = performance.now() + LONGEST_WAIT_MS; performance.now() < until; await delay(LOOK_EVERY_MS)) {
+        const deletion = await findDeletion(db, deletionId)
+        if (deletion === undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such deletion.')
+        if (deletion.status === 'complete') return viewOf(deletion).shutdown_room as JsonObject
+        if (deletion.status !== 'failed') continue
+        throw new ProtocolError('M_UNKNOWN', deletion.error ?? 'The room could not be removed.', { status: 400 })
+      }
+      const text = `The room is still being removed; delete_status/${deletionId} says how far it is.`
+      throw new ProtocolError('M_UNKNOWN', text, { status: 503 })
     },
     async ofRoom(roomId) {
       const deletions = await deletionsOfRoom(db, roomId)

@@ -23,6 +23,8 @@ export interface Spaces {
    * @throws ProtocolError `M_FORBIDDEN` where there is no such room for the user, `M_INVALID_PARAM` for a token that is not ours
    */
   hierarchy(by: Requester, roomId: RoomId, query: TreeQuery): Promise<JsonObject>
+  /** The same for an operator: every room that this server is or was in, whoever may join it. No other server is asked. */
+  wholeHierarchy(roomId: RoomId, query: TreeQuery): Promise<JsonObject>
   /**
    * @param by undefined for an anonymous user, for whom no other server is asked
    * @param via servers that may be in the room, if this one is not
@@ -99,6 +101,18 @@ export function createSpaces(parts: SpaceParts): Spaces {
         here: (id, suggestedOnly) => seeHere(by, id, suggestedOnly),
         elsewhere: (id, via, suggestedOnly) => seeElsewhere(by, id, via, suggestedOnly),
         maySee: (summary) => maySee(by, summary.room_id as RoomId, opennessIn(summary)),
+      }),
+
+    wholeHierarchy: (roomId, query) =>
+      walkTree(roomId, query, clock, {
+        async here(id, suggestedOnly) {
+          const room = await registry.get(id)
+          if (!room) return null
+          const [summary, children] = await Promise.all([summaryOf(room), childrenOf(room, suggestedOnly)])
+          return { summary, children }
+        },
+        elsewhere: async () => undefined,
+        maySee: async () => false,
       }),
 
     async summary(by, roomId, via) {

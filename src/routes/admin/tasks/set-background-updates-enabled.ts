@@ -1,0 +1,11 @@
+import { Type } from '../../../core/shapes.ts'
+import { endpoint } from '../../../http/endpoint.ts'
+
+export const setBackgroundUpdatesEnabled = endpoint(
+  'POST /_synapse/admin/v1/background_updates/enabled',
+  { auth: 'admin', body: Type.Object({ enabled: Type.Boolean() }) },
+  ({ body: { enabled } }, { admin }) => {
+    admin.backgroundUpdates.setEnabled(enabled)
+    return { enabled }
+  },
+)
