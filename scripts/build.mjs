@@ -12,7 +12,10 @@ const stamp = join(root, 'dist/.built')
 const sources = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map((entry) => join(entry.parentPath, entry.name))
-const inputs = [...sources, ...['package-lock.json', 'scripts/build.mjs'].map((name) => join(root, name))]
+const inputs = [
+  ...sources,
+  ...['package-lock.json', 'scripts/build.mjs', 'scripts/build-console.mjs'].map((name) => join(root, name)),
+]
 const print = createHash('sha256')
 for (const file of inputs.sort()) {
   const { size, mtimeMs } = statSync(file)
@@ -22,6 +25,7 @@ const wanted = print.digest('hex')
 
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
   const { build } = await import('esbuild')
+  const { buildConsole } = await import('./build-console.mjs')
   rmSync(join(root, 'dist'), { recursive: true, force: true })
   await build({
     entryPoints: [join(root, 'src/main.ts')],
@@ -40,5 +44,6 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
     lineLimit: 160,
     logLevel: 'warning',
   })
+  await buildConsole()
   writeFileSync(stamp, wanted)
 }
