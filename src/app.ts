@@ -11,6 +11,7 @@ import { accountPlugin } from './routes/account/plugin.ts'
 import { adminPlugin } from './routes/admin/plugin.ts'
 import { appPlugin } from './routes/app/plugin.ts'
 import { clientPlugin } from './routes/client/plugin.ts'
+import { consoleDataPlugin, consolePagePlugin } from './routes/console/plugin.ts'
 import { federationPlugin } from './routes/federation/plugin.ts'
 import { identityPlugin } from './routes/identity/plugin.ts'
 import { keyPlugin } from './routes/key/plugin.ts'
@@ -35,6 +36,8 @@ const CLIENT = [
   ssoPlugin,
   oauthPlugin,
   accountPlugin,
+  consolePagePlugin,
+  consoleDataPlugin,
   webPlugin,
   appPlugin,
   adminPlugin,

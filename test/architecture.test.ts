@@ -13,6 +13,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['core', 'domain'],
   routes: ['core', 'http', 'domain'],
   workers: ['core', 'store', 'outbound', 'domain'],
+  // It runs in browsers: it has the server's answers, and none of the server's code. Nor does the server import it.
+  console: [],
 }
 
 /** Files at the top, which put the layers together, and the commands. */
@@ -187,6 +189,33 @@ test('only main.ts knows the process it runs in', () => {
   expect(offenders(/'node:process'/g, own)).toEqual([])
 })
 
+describe('the console runs in browsers', () => {
+  const ours = SOURCES.filter(({ layer }) => layer === 'console')
+
+  test('with few packages, and nothing of Node.js', () => {
+    const packages = ours.flatMap(({ code }) =>
+      [...code.matchAll(/(?:from|import)\s*\(?'([^.'][^']*)'/g)].map(([, name]) => name),
+    )
+    expect([...new Set(packages)].sort()).toEqual(['preact', 'preact/hooks', 'uplot'])
+  })
+
+  test('and no file of the server imports one of it', () => {
+    const importers = SOURCES.filter(({ layer }) => layer !== 'console').filter(({ imports }) =>
+      imports.some(({ target }) => layerOf(target) === 'console'),
+    )
+    expect(importers.map(({ name }) => name)).toEqual([])
+  })
+
+  test('without markup made of texts, and without keeping anything in the browser', () => {
+    expect(
+      offenders(
+        /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySet\w*|document\.write|\beval\b|localStorage|sessionStorage|document\.cookie/g,
+        ours,
+      ),
+    ).toEqual([])
+  })
+})
+
 test('core has no clock, no randomness and no I/O', () => {
   const core = SOURCES.filter(({ layer }) => layer === 'core')
   expect(
@@ -253,7 +282,7 @@ test('an endpoint is one file, named as its export, and in the list of its role'
 
 test('files are named in kebab-case and stay below 400 lines', () => {
   expect(
-    SOURCES.filter(({ name }) => !/^(?:[a-z0-9]+(?:-[a-z0-9]+)*\/)*[a-z0-9]+(?:-[a-z0-9]+)*\.ts$/.test(name)).map(
+    SOURCES.filter(({ name }) => !/^(?:[a-z0-9]+(?:-[a-z0-9]+)*\/)*[a-z0-9]+(?:-[a-z0-9]+)*\.tsx?$/.test(name)).map(
       ({ name }) => name,
     ),
   ).toEqual([])

@@ -3,7 +3,7 @@ import type { ArrivalMetrics } from './arrival-metrics.ts'
 import type { BoundMetrics } from './bound-metrics.ts'
 import { createIdentityMetrics, type IdentityMetrics } from './identity/identity-metrics.ts'
 import type { MediaMetrics } from './media/media-metrics.ts'
-import { createRequestTally } from './request-tally.ts'
+import { createRequestTally, type RequestTimes } from './request-tally.ts'
 
 /** Counts and times for operators. Names that other homeservers use too mean the same here, so that existing dashboards work. */
 export interface Metrics {
@@ -23,6 +23,19 @@ export interface Metrics {
   watchCertificate(validUntil: () => number): void
   /** Everything in the text format of Prometheus. */
   text(): Promise<string>
+  /** A few of them, for people who look at the server now. */
+  glance(): Promise<Glance>
+}
+
+export interface Glance {
+  /** Since the start, as all counts here. */
+  readonly events: number
+  readonly requests: RequestTimes
+  readonly waitingSyncs: number
+  readonly waitingTransactions: number
+  /** Bytes of this process in the machine's memory; undefined where nobody watches the process. */
+  readonly residentBytes: number | undefined
+  readonly roomMemoryBytes: number
 }
 
 /** Values that go up and down. */
@@ -64,21 +77,35 @@ export function createMetrics(release: { readonly version: string; readonly node
     registers,
   }).set({ server: 'hearth', version: release.version, nodeversion: release.node }, 1)
   const requests = createRequestTally()
+  const storage = storageMetrics(registers)
+  const gauges = levelMetrics(registers)
   return {
     observeRequest: requests.add,
-    ...storageMetrics(registers),
+    observeCommit: storage.observeCommit,
     arrivals: arrivalMetrics(registers),
     bounds: boundMetrics(registers),
     media: mediaMetrics(registers),
     identity: createIdentityMetrics(registers),
-    watch: levelMetrics(registers),
+    watch: gauges.watch,
     watchProcess: () => collectDefaultMetrics({ register: registry }),
     watchCertificate: (validUntil) => certificateMetric(registers, validUntil),
     text: async () => `${await registry.metrics()}\n${requests.text()}`,
+    async glance() {
+      const levels = gauges.current()
+      const resident = await registry.getSingleMetric('process_resident_memory_bytes')?.get()
+      return {
+        events: storage.events(),
+        requests: requests.times(),
+        waitingSyncs: levels.waitingSyncs(),
+        waitingTransactions: levels.waitingTransactions(),
+        residentBytes: resident?.values[0]?.value,
+        roomMemoryBytes: Object.values(levels.roomMemory?.() ?? {}).reduce((sum, bytes) => sum + bytes, 0),
+      }
+    },
   }
 }
 
-function levelMetrics(registers: Registry[]): Metrics['watch'] {
+function levelMetrics(registers: Registry[]): Pick<Metrics, 'watch'> & { current(): Levels } {
   let levels: Levels = {
     waitingSyncs: () => 0,
     waitingTransactions: () => 0,
@@ -160,8 +187,11 @@ function levelMetrics(registers: Registry[]): Metrics['watch'] {
       for (const [appservice, failures] of levels.appserviceFailures?.() ?? []) this.set({ appservice }, failures)
     },
   })
-  return (next) => {
-    levels = next
+  return {
+    watch(next) {
+      levels = next
+    },
+    current: () => levels,
   }
 }
 
@@ -209,7 +239,7 @@ function certificateMetric(registers: Registry[], validUntil: () => number): voi
   })
 }
 
-function storageMetrics(registers: Registry[]): Pick<Metrics, 'observeCommit'> {
+function storageMetrics(registers: Registry[]): Pick<Metrics, 'observeCommit'> & { events(): number } {
   const persisted = new Counter({
     name: 'synapse_storage_events_persisted_events',
     help: 'Events committed.',
@@ -227,8 +257,11 @@ function storageMetrics(registers: Registry[]): Pick<Metrics, 'observeCommit'> {
     buckets: SECONDS,
     registers,
   })
+  let committed = 0
   return {
+    events: () => committed,
     observeCommit(events, seconds) {
+      committed += events
       persisted.inc(events)
       batch.observe(events)
       commit.observe(seconds)

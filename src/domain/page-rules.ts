@@ -139,6 +139,7 @@ export const PAGES = {
   'oauth-refused.page': { values: ['reason'] },
   'oauth-ended.page': { values: [] },
   'account-form-expired.page': { values: [] },
+  'console-refused.page': { values: ['user_id'] },
   'account-sign-in.page': {
     values: [
       ...FORM,

@@ -12,7 +12,20 @@ export interface RequestTally {
   add(method: string, route: string, status: number, seconds: number): void
   /** The counts in the text format of Prometheus. */
   text(): string
+  /** All requests except those that are meant to wait, by how long they took. */
+  times(): RequestTimes
 }
+
+export interface RequestTimes {
+  readonly count: number
+  /** Upper bounds in seconds; the last bucket has none. */
+  readonly bounds: readonly number[]
+  /** How many took at most so long, and longer than the bound before: one more than there are bounds. */
+  readonly buckets: readonly number[]
+}
+
+/** Their answers wait for news. */
+const WAITING = /servlet="(?:C\/(?:sync|events)|client\/v4\/sync|CU\/[^"]*\/sync)"/
 
 /** Counts requests in plain numbers: prom-client's own histogram takes about 3 µs per observation, which would slow down sends. */
 export function createRequestTally(): RequestTally {
@@ -31,6 +44,14 @@ export function createRequestTally(): RequestTally {
       tally.seconds += seconds
     },
     text: () => exposition([...tallies.values()]),
+    times() {
+      const counted = [...tallies.values()].filter(({ labels }) => !WAITING.test(labels))
+      return {
+        count: counted.reduce((sum, { count }) => sum + count, 0),
+        bounds: BOUNDS.slice(0, -1),
+        buckets: BOUNDS.map((_, index) => counted.reduce((sum, { buckets }) => sum + (buckets[index] ?? 0), 0)),
+      }
+    },
   }
 }
 

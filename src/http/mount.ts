@@ -16,6 +16,7 @@ import type { BodyIntake } from './body-intake.ts'
 import type { Caller } from './caller.ts'
 import type { AddressReader } from './client-address.ts'
 import type { Compression } from './compression.ts'
+import { cookieIn } from './cookie.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
 import { sendReply } from './reply.ts'
@@ -144,7 +145,8 @@ function authenticator<By extends Caller>(endpoint: Endpoint, role: Role<By>, de
       if (auth === 'optional' || auth === 'identity-optional') return undefined
       throw new ProtocolError(role.codes.missingToken, 'This needs an access token.')
     }
-    const found = role.authenticate(token, () => masqueradeOf(raw))
+    const cookie = (name: string) => cookieIn(raw.headers.cookie, name)
+    const found = role.authenticate(token, () => masqueradeOf(raw), cookie)
     return found instanceof Promise ? found.then((caller) => admit(raw, caller)) : admit(raw, found)
   }
 

@@ -10,6 +10,7 @@ import { addressOf } from './address.ts'
 import type { BodyIntake } from './body-intake.ts'
 import type { Caller } from './caller.ts'
 import type { AddressReader } from './client-address.ts'
+import { cookieIn } from './cookie.ts'
 
 /** Facts of the HTTP request; each is read on first use. */
 export interface Wire {
@@ -198,8 +199,7 @@ export class MountedRequest implements EndpointRequest {
   }
 
   cookie(name: string): string | undefined {
-    const pairs = (this.#raw.headers.cookie ?? '').split('; ')
-    return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
+    return cookieIn(this.#raw.headers.cookie, name)
   }
 
   get uri(): string {

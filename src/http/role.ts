@@ -40,8 +40,15 @@ export interface Role<By extends Caller = Caller> {
   readonly maxBodyBytes: number
   /** Sent with every answer, errors included, unless the answer has its own. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The holder of a token; undefined if it is unknown. `as` names the user that an application service acts for. */
-  authenticate(token: string, as: () => Masquerade): By | undefined | Promise<By | undefined>
+  /**
+   * The holder of a token; undefined if it is unknown. `as` names the user that an application service acts for; `cookie` gives a cookie of
+   * the request, which some tokens need beside them.
+   */
+  authenticate(
+    token: string,
+    as: () => Masquerade,
+    cookie: (name: string) => string | undefined,
+  ): By | undefined | Promise<By | undefined>
   /** The application service whose own token this is. */
   appserviceOf?(token: string): AppserviceRequester | undefined
   /** The server that claims to have signed a request, by its headers, in roles with signatures. Throws if none. Limits count by `addressKey`. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminEndpoints } from '../../src/routes/admin/index.ts'
+import { consoleDataEndpoints } from '../../src/routes/console/index.ts'
 import { createRoom } from '../support/api.ts'
 import { type Office, openOffice } from './office.ts'
 
@@ -56,7 +57,9 @@ function* urlsOf(path: string): Generator<string> {
 }
 
 describe('asked badly by an administrator', () => {
-  const lines = adminEndpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const)
+  const lines = [...adminEndpoints, ...consoleDataEndpoints].map(
+    (endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const,
+  )
   test.each(lines.filter(([line]) => !NEVER.has(line)))('%s answers in words', async (_, { method, path, options }) => {
     const faults: string[] = []
     const ask = async (url: string, body?: unknown) => {

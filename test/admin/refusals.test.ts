@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminEndpoints } from '../../src/routes/admin/index.ts'
+import { consoleDataEndpoints } from '../../src/routes/console/index.ts'
 import type { Account } from '../support/api.ts'
 import { type Office, openOffice } from './office.ts'
 
@@ -33,7 +34,7 @@ const urlOf = (path: string) =>
     .replace(/^C1/, '/_matrix/client/v1')
     .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(VALUES[name] ?? 'x'))
 
-const closed = adminEndpoints.filter(({ options }) => options.auth === 'admin')
+const closed = [...adminEndpoints, ...consoleDataEndpoints].filter(({ options }) => options.auth === 'admin')
 const line = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
 
 describe.each(closed.map((endpoint) => [line(endpoint), endpoint] as const))('%s', (_, { method, path }) => {

@@ -35,7 +35,7 @@ export const TEST_SOURCES = namesIn(TEST).map((name) => ({
 
 function namesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .sort()
 }
 

@@ -36,6 +36,7 @@ import { createSharedSecret, type SharedSecret } from './shared-secret.ts'
 import { createStatistics, type Statistics } from './statistics.ts'
 import { createUserDesk, type UserDesk } from './user-desk.ts'
 import { createUserEditing, type UserEditing } from './user-editing.ts'
+import { type AdminViews, createAdminViews } from './views/admin-views.ts'
 
 /** The services for operators. */
 export interface AdminServices {
@@ -46,6 +47,7 @@ export interface AdminServices {
   readonly userEditing: UserEditing
   readonly restraints: Restraints
   readonly statistics: Statistics
+  readonly views: AdminViews
   readonly registrationTokens: RegistrationTokenDesk
   readonly invitations: InvitationDesk
   readonly terms: AccountTerms
@@ -63,7 +65,7 @@ export interface AdminServices {
 }
 
 export interface AdminParts {
-  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'log'>
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'log' | 'metrics'>
   readonly accounts: AccountServices
   readonly addresses: { readonly contact: { readonly services: { readonly contacts: Contacts } } }
   readonly roomBase: Pick<RoomBase, 'registry' | 'events'>
@@ -92,6 +94,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const serverName = config.server_name
   const audit = createAudit({ db, clock })
   const users = createUserDesk({ config, db, clock, random, passwords, sessions, devices, deactivation })
+  const statistics = createStatistics({ db, clock, sessions })
   const restraints = createRestraints({ config, db, sessions })
   return {
     audit,
@@ -110,7 +113,8 @@ export function createAdminServices(parts: AdminParts): AdminServices {
       restraints,
     }),
     restraints,
-    statistics: createStatistics({ db, clock, sessions }),
+    statistics,
+    views: createAdminViews({ base: parts.base, registry, statistics }),
     registrationTokens: createRegistrationTokenDesk({ db, clock, random }),
     invitations: createInvitationDesk({ db, clock }),
     terms: createAccountTerms({ config, db, clock, log, sessions }),

@@ -25,14 +25,28 @@ type Addresses = Pick<Config, 'public_base_url' | 'listen'>
 const SECRET = /^[\w-]{43}$/
 
 /** With TLS, a prefix keeps other hosts, and plain HTTP, from setting a cookie. */
-function cookieName(config: Addresses, name: string): string {
+export function cookieName(config: Addresses, name: string): string {
   return publicBaseUrl(config).startsWith('https:') ? `__Host-hearth-${name}` : `hearth-${name}`
 }
 
-function setCookie(config: Addresses, name: string, value: string, maxAgeMs: number): string {
+/** `Strict` keeps a cookie from every request that another site begins, links included. */
+export function setCookie(
+  config: Addresses,
+  name: string,
+  value: string,
+  maxAgeMs: number,
+  sameSite: 'Lax' | 'Strict' = 'Lax',
+): string {
   const full = cookieName(config, name)
   const secure = full.startsWith('__Host-') ? ['Secure'] : []
-  return [`${full}=${value}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', `Max-Age=${maxAgeMs / 1000}`, ...secure].join('; ')
+  return [
+    `${full}=${value}`,
+    'Path=/',
+    'HttpOnly',
+    `SameSite=${sameSite}`,
+    `Max-Age=${maxAgeMs / 1000}`,
+    ...secure,
+  ].join('; ')
 }
 
 /** The cookie of a browser in which somebody has just signed in. */
@@ -97,7 +111,8 @@ export function expiredFormPage(
 
 const ACCOUNT = '/_hearth/account'
 /** Pages of this server that people may be sent to after they signed in. */
-const OWN_PAGES = /^\/_hearth\/(?:oauth\/consent\/[\w-]{1,64}|account(?:\/[a-z-]{1,40})?(?:\?[\w.%&=*+-]{0,4000})?)$/
+const OWN_PAGES =
+  /^\/_hearth\/(?:admin\/|oauth\/consent\/[\w-]{1,64}|account(?:\/[a-z-]{1,40})?(?:\?[\w.%&=*+-]{0,4000})?)$/
 
 /** Where to go next: the page that was asked for, or else the account page. */
 export function ownPage(next: string | undefined): string {

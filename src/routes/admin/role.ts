@@ -2,16 +2,26 @@ import type { Operator } from '../../domain/admin/operator.ts'
 import type { Services } from '../../domain/services.ts'
 import { recordAct } from '../../http/record-act.ts'
 import { CLIENT_CODES, type Role } from '../../http/role.ts'
+import { consoleCaller, isConsoleToken } from '../console/console-session.ts'
 
-/** The callers of the admin API: administrators, and operators on the command line. */
+/** The callers of the admin API: administrators, with a session of theirs or from the console, and operators on the command line. */
 export function adminRole(services: Services): Role<Operator> {
-  const { config, sessions } = services
+  const { sessions, admin } = services
+  return {
+    ...identityAdminRole(services),
+    authenticate: (token, _as, cookie) =>
+      isConsoleToken(token) ? consoleCaller(services, token, cookie) : admin.operators.find(token),
+    seen: ({ requester }, ip, userAgent) => requester && sessions.seen(requester, ip, userAgent),
+  }
+}
+
+/** Where there are no accounts, only operators on the command line call. */
+export function identityAdminRole({ config, admin }: Services): Role<Operator> {
   return {
     codes: CLIENT_CODES,
     maxBodyBytes: config.limits.max_body_bytes,
     headers: { 'cache-control': 'no-store' },
-    authenticate: (token) => services.admin.operators.find(token),
-    seen: ({ requester }, ip, userAgent) => requester && sessions.seen(requester, ip, userAgent),
-    perform: (endpoint, request, handle) => recordAct(services.admin.audit, endpoint, request, handle),
+    authenticate: (token) => admin.operators.find(token),
+    perform: (endpoint, request, handle) => recordAct(admin.audit, endpoint, request, handle),
   }
 }

@@ -1,0 +1,119 @@
+import { withQuery } from '../api.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { Page } from '../parts/page.tsx'
+import { Search } from '../parts/search.tsx'
+import { Shown } from '../parts/state.tsx'
+import { type Column, Pager, Table } from '../parts/table.tsx'
+import { go, to } from '../router.ts'
+import { useData } from '../use-data.ts'
+
+export interface UserRow {
+  readonly name: string
+  readonly displayname: string | null
+  readonly is_guest: boolean
+  readonly admin: boolean
+  readonly deactivated: boolean
+  readonly erased: boolean
+  readonly shadow_banned: boolean
+  readonly locked: boolean
+  readonly suspended: boolean
+  readonly appservice_id?: string | null
+  readonly creation_ts: number
+  readonly last_seen_ts: number | null
+}
+
+const SIZE = 50
+/** Lists give milliseconds. */
+const COLUMNS: readonly Column<UserRow>[] = [
+  {
+    title: 'User',
+    order: 'name',
+    isHeading: true,
+    cell: ({ name, displayname }) => (
+      <a href={to(['users', name])}>
+        {name}
+        {displayname !== null && <span class="soft block">{displayname}</span>}
+      </a>
+    ),
+  },
+  { title: 'State', cell: (user) => <UserBadges user={user} /> },
+  { title: 'Created', order: 'creation_ts', cell: ({ creation_ts }) => <Moment at={creation_ts} /> },
+  { title: 'Last seen', order: 'last_seen_ts', cell: ({ last_seen_ts }) => <Moment at={last_seen_ts} /> },
+]
+
+export function UserBadges({ user }: { readonly user: UserRow }) {
+  const { admin, is_guest, locked, suspended, deactivated, erased, shadow_banned, appservice_id } = user
+  return (
+    <span class="badges">
+      {admin && <Badge tone="warn">administrator</Badge>}
+      {is_guest && <Badge>guest</Badge>}
+      {appservice_id != null && <Badge>of {appservice_id}</Badge>}
+      {locked && <Badge tone="bad">locked</Badge>}
+      {suspended && <Badge tone="bad">suspended</Badge>}
+      {shadow_banned && <Badge tone="bad">shadow banned</Badge>}
+      {deactivated && <Badge tone="bad">{erased ? 'deactivated, erased' : 'deactivated'}</Badge>}
+    </span>
+  )
+}
+
+export function Users({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  const { name, from = '0', by = 'name', dir = 'f', all } = query
+  const users = useData<{ users: UserRow[]; total: number }>(
+    withQuery('/_synapse/admin/v2/users', {
+      name,
+      from,
+      limit: SIZE,
+      order_by: by,
+      dir,
+      locked: true,
+      deactivated: all === 'yes',
+    }),
+  )
+  const change = (changes: Readonly<Record<string, string | undefined>>, isReplacing = false) =>
+    go(to(['users'], { ...query, from: undefined, ...changes }), isReplacing)
+  return (
+    <Page title="Users">
+      <div class="bar">
+        <Search
+          label="Search by name or user id"
+          value={name ?? ''}
+          search={(text) => change({ name: text || undefined }, true)}
+        />
+        <label class="choice">
+          <input
+            type="checkbox"
+            checked={all === 'yes'}
+            onChange={(event) => change({ all: event.currentTarget.checked ? 'yes' : undefined })}
+          />
+          <span>with deactivated ones</span>
+        </label>
+      </div>
+      <Shown of={users}>
+        {({ users: rows, total }) => (
+          <>
+            <Table
+              label="Users"
+              columns={COLUMNS}
+              rows={rows}
+              keyOf={(user) => user.name}
+              empty={name === undefined ? 'There are no accounts yet.' : 'Nobody is called that.'}
+              ordering={{
+                by,
+                isDescending: dir === 'b',
+                set: (order, isDescending) => change({ by: order, dir: isDescending ? 'b' : 'f' }),
+              }}
+            />
+            <Pager
+              from={Number(from)}
+              shown={rows.length}
+              total={total}
+              size={SIZE}
+              turn={(next) => change({ from: String(next) })}
+            />
+          </>
+        )}
+      </Shown>
+    </Page>
+  )
+}

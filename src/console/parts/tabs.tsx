@@ -1,0 +1,22 @@
+/** Links to the parts of a page; the address says which is shown. */
+export function Tabs({
+  label,
+  tabs,
+  current,
+  addressOf,
+}: {
+  readonly label: string
+  readonly tabs: readonly (readonly [id: string, title: string])[]
+  readonly current: string
+  readonly addressOf: (id: string) => string
+}) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(([id, title]) => (
+        <a key={id} href={addressOf(id)} aria-current={id === current ? 'page' : undefined}>
+          {title}
+        </a>
+      ))}
+    </nav>
+  )
+}

@@ -1,0 +1,117 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { call } from './api.ts'
+import { facts } from './facts.ts'
+import { useActing } from './parts/acting.tsx'
+import { to, usePlace } from './router.ts'
+import { SECTIONS } from './sections.ts'
+import { useShortcuts } from './shortcuts.ts'
+
+export function Flame() {
+  return (
+    <svg viewBox="0 0 64 64" aria-hidden="true" class="flame">
+      <path class="outer" d="M33 3c3 12 19 18 19 36a20 20 0 0 1-40 0c0-9 5-14 8-20 1 4 3 6 6 7 0-9 2-17 7-23z" />
+      <path class="inner" d="M33 30c2 6 9 9 9 17a10 10 0 0 1-20 0c0-5 3-8 5-11 1 2 2 3 3 3 0-4 1-6 3-9z" />
+    </svg>
+  )
+}
+
+/** The menu around every page. */
+export function Shell({ children }: { readonly children: ComponentChildren }) {
+  const { parts } = usePlace()
+  const [isOpen, setOpen] = useState(false)
+  const { isHelpShown, hideHelp } = useShortcuts()
+  const { run } = useActing()
+  const current = parts[0] ?? ''
+  // The menu of a phone closes when one goes somewhere.
+  const place = parts.join('/')
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is the moving that counts.
+  useEffect(() => setOpen(false), [place])
+
+  async function signOut(): Promise<void> {
+    const isDone = await run('Signed out.', () => call('DELETE', '/_hearth/admin/v1/session'))
+    if (isDone) location.assign('/_hearth/account')
+  }
+
+  return (
+    <>
+      <button
+        type="button"
+        class="skip"
+        onClick={() => {
+          document.querySelector<HTMLElement>('main h1')?.focus()
+        }}
+      >
+        Skip to the content
+      </button>
+      <div class="side">
+        <div class="brand">
+          <a href={to([])} aria-label={`${facts.server_name}: overview`}>
+            <Flame />
+            <span>{facts.server_name}</span>
+          </a>
+          <button
+            type="button"
+            class="quiet small menu"
+            aria-expanded={isOpen}
+            aria-controls="menu"
+            onClick={() => setOpen(!isOpen)}
+          >
+            Menu
+          </button>
+        </div>
+        <nav id="menu" aria-label="Console" class={isOpen ? 'open' : undefined}>
+          {SECTIONS.map(({ id, title }) => (
+            <a key={id} href={to([id].filter(Boolean))} aria-current={id === current ? 'page' : undefined}>
+              {title}
+            </a>
+          ))}
+          <p class="who">
+            <span class="soft">{facts.user_id}</span>
+            <button type="button" class="quiet small" onClick={() => void signOut()}>
+              Sign out
+            </button>
+          </p>
+        </nav>
+      </div>
+      <main id="content">
+        {children}
+        <footer class="soft">
+          Hearth {facts.version} · <kbd>?</kbd> shows the keys
+        </footer>
+      </main>
+      {isHelpShown && <Keys close={hideHelp} />}
+    </>
+  )
+}
+
+function Keys({ close }: { readonly close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog ref={dialog} aria-labelledby="keys" onClose={close}>
+      <h2 id="keys">Keys</h2>
+      <dl class="keys">
+        <div>
+          <dt>
+            <kbd>/</kbd>
+          </dt>
+          <dd>Search</dd>
+        </div>
+        {SECTIONS.map(({ title, key }) => (
+          <div key={key}>
+            <dt>
+              <kbd>g</kbd> <kbd>{key}</kbd>
+            </dt>
+            <dd>{title}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="actions">
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </p>
+    </dialog>
+  )
+}

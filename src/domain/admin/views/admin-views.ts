@@ -1,0 +1,27 @@
+import type { Base } from '../../base.ts'
+import { type ConsoleFiles, openConsoleFiles } from '../../console-files.ts'
+import type { RoomRegistry } from '../../rooms/room/registry.ts'
+import type { Statistics } from '../statistics.ts'
+import { createOverview, type Overview } from './overview.ts'
+import { createRoomPages, type RoomPages } from './room-pages.ts'
+
+/** What the console shows and no interface of other tools gives. */
+export interface AdminViews {
+  readonly files: ConsoleFiles
+  readonly overview: Overview
+  readonly roomPages: RoomPages
+}
+
+export function createAdminViews(parts: {
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'metrics'>
+  readonly registry: RoomRegistry
+  readonly statistics: Statistics
+}): AdminViews {
+  const { config, db, clock, metrics } = parts.base
+  const { registry, statistics } = parts
+  return {
+    files: openConsoleFiles(),
+    overview: createOverview({ db, clock, metrics, statistics }),
+    roomPages: createRoomPages({ config, db, registry }),
+  }
+}

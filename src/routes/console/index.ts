@@ -1,0 +1,20 @@
+import type { Endpoint } from '../../http/endpoint.ts'
+import { endConsoleSession } from './data/end-console-session.ts'
+import { getOverview } from './data/get-overview.ts'
+import { listRoomPage } from './data/list-room-page.ts'
+import { listRoomPageMembers } from './data/list-room-page-members.ts'
+import { listRoomPageState } from './data/list-room-page-state.ts'
+import { getConsoleFile } from './get-console-file.ts'
+import { showConsolePage } from './show-console-page.ts'
+
+/** The page and its files, for browsers. */
+export const consolePageEndpoints: readonly Endpoint[] = [showConsolePage, getConsoleFile]
+
+/** What the page asks for beside the paths of existing tools. */
+export const consoleDataEndpoints: readonly Endpoint[] = [
+  getOverview,
+  listRoomPage,
+  listRoomPageMembers,
+  listRoomPageState,
+  endConsoleSession,
+]

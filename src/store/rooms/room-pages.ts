@@ -1,0 +1,110 @@
+import type { EventId, UserId } from '../../core/ids.ts'
+import type { Reader } from '../db/db.ts'
+import type { SurveyedRoom } from './room-survey.ts'
+
+// Tables: room, room_member, room_alias, published_room, state_key, state_change, event, matrix_user
+
+export const ROOM_ORDERS = {
+  members: 'coalesce(m.joined, 0) DESC, r.room_nid',
+  events: 'r.last_pos DESC, r.room_nid',
+  newest: 'r.room_nid DESC',
+} as const
+
+export interface RoomsWanted {
+  /** Part of the id, of an alias of this server, or of the name; in any case. A name is found while the room's state has no branch. */
+  readonly search: string | undefined
+  readonly order: keyof typeof ROOM_ORDERS
+  readonly from: number
+  readonly limit: number
+}
+
+export interface PagedRoom extends SurveyedRoom {
+  /** Events in the timeline. */
+  readonly last_pos: number
+  readonly total: number
+}
+
+const NAME = `(SELECT e.json FROM state_key k CROSS JOIN LATERAL (
+    SELECT c.event_nid FROM state_change c WHERE c.room_nid = k.room_nid AND c.key_id = k.key_id AND c.chain = 0 AND c.seq <= r.state_seq
+    ORDER BY c.seq DESC LIMIT 1) c JOIN event e USING (event_nid)
+  WHERE k.room_nid = r.room_nid AND k.type = 'm.room.name' AND k.state_key = '')::json #>> '{content,name}'`
+
+/** A page of all rooms. It counts all memberships: use a connection for long queries. */
+export function pageRooms(
+  reader: Reader,
+  server: string,
+  { search, order, from, limit }: RoomsWanted,
+): Promise<PagedRoom[]> {
+  return reader.query<PagedRoom>(
+    `WITH found AS (
+       SELECT r.room_nid, coalesce(m.joined, 0) AS joined, count(*) OVER () AS total, row_number() OVER (ORDER BY ${ROOM_ORDERS[order]}) AS place
+       FROM room r LEFT JOIN (SELECT room_nid, count(*) AS joined FROM room_member WHERE membership = 'join' GROUP BY room_nid) m USING (room_nid)
+       WHERE $1::text IS NULL OR position(lower($1) IN lower(r.room_id)) > 0
+         OR EXISTS (SELECT FROM room_alias a WHERE a.room_nid = r.room_nid AND position(lower($1) IN lower(a.alias)) > 0)
+         OR position(lower($1) IN lower(${NAME})) > 0
+       ORDER BY place LIMIT $2 OFFSET $3)
+     SELECT r.room_nid, r.room_id, r.room_version, r.state_chain, r.state_seq, r.last_pos, f.joined, f.total,
+       EXISTS (SELECT FROM published_room p WHERE p.room_nid = r.room_nid) AS is_public,
+       (SELECT count(*) FROM room_member JOIN matrix_user u USING (user_nid)
+         WHERE room_nid = r.room_nid AND membership = 'join' AND substr(u.user_id, strpos(u.user_id, ':') + 1) = $4) AS joined_local,
+       (SELECT count(*) FROM state_key k WHERE k.room_nid = r.room_nid) AS state_events
+     FROM found f JOIN room r USING (room_nid) ORDER BY f.place`,
+    [search ?? null, limit, from, server],
+  )
+}
+
+export interface PagedMember {
+  readonly user_id: UserId
+  readonly membership: string
+}
+
+/** A page of all who have a membership in a room: those who are in it first, then in the order of their ids. */
+export async function pageMembers(
+  reader: Reader,
+  roomNid: number,
+  { from, limit }: { readonly from: number; readonly limit: number },
+): Promise<{ readonly members: PagedMember[]; readonly total: number }> {
+  const [members, [counted]] = await Promise.all([
+    reader.query<PagedMember>(
+      `SELECT user_id, membership FROM room_member JOIN matrix_user USING (user_nid) WHERE room_nid = $1
+       ORDER BY membership <> 'join', user_id LIMIT $2 OFFSET $3`,
+      [roomNid, limit, from],
+    ),
+    reader.query<{ total: number }>('SELECT count(*) AS total FROM room_member WHERE room_nid = $1', [roomNid]),
+  ])
+  return { members, total: counted?.total ?? 0 }
+}
+
+export interface GraphRow {
+  readonly event_nid: number
+  readonly event_id: EventId
+  readonly type: string
+  readonly origin_server_ts: number
+  readonly sender: UserId
+  readonly standing: string | null
+  readonly reason: string | null
+  readonly state_key: string | null
+  readonly depth: string | null
+  /** JSON of `prev_events`. */
+  readonly prev_events: string | null
+  readonly json_bytes: number
+}
+
+/**
+ * The newest events of a room's timeline before a position, and the newest of those that were refused, in no order. The refused ones are
+ * found among all that have no place in the timeline.
+ */
+export function readGraph(reader: Reader, roomNid: number, before: number, limit: number): Promise<GraphRow[]> {
+  const columns = `event_nid, event_id, type, origin_server_ts, standing, reason, sender_nid, json`
+  return reader.query<GraphRow>(
+    `SELECT e.event_nid, e.event_id, e.type, e.origin_server_ts, u.user_id AS sender, e.standing, e.reason,
+       octet_length(e.json) AS json_bytes, e.json::json ->> 'state_key' AS state_key, e.json::json ->> 'depth' AS depth,
+       e.json::json ->> 'prev_events' AS prev_events
+     FROM ((SELECT ${columns} FROM event WHERE room_nid = $1 AND room_pos < $2 ORDER BY room_pos DESC LIMIT $3)
+       UNION ALL
+       (SELECT ${columns} FROM event WHERE room_nid = $1 AND room_pos IS NULL AND standing IN ('rejected', 'soft-failed')
+        ORDER BY event_nid DESC LIMIT $3)) e
+     JOIN matrix_user u ON u.user_nid = e.sender_nid`,
+    [roomNid, before, limit],
+  )
+}
