@@ -39,11 +39,23 @@ const sendBody = (reply: FastifyReply, body: Plain): FastifyReply =>
 
 /** Past the framework's own sending, which would inspect the body, and add a `charset`, which JSON does not have. */
 function sendWhole(reply: FastifyReply, body: string | Buffer): FastifyReply {
+  const { raw } = reply
+  // Nobody is there to read it.
+  if (raw.headersSent || raw.destroyed) return reply.hijack()
   // An answer that has no body by its status says no length (RFC 9110, section 8.6).
-  const { raw } = BODILESS.has(reply.statusCode)
-    ? reply.hijack()
-    : reply.header('content-length', Buffer.byteLength(body)).hijack()
-  raw.writeHead(raw.statusCode, reply.getHeaders() as OutgoingHttpHeaders).end(body)
+  if (!BODILESS.has(reply.statusCode)) reply.header('content-length', Buffer.byteLength(body))
+  try {
+    raw.writeHead(raw.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
+  } catch (error) {
+    // A header that HTTP does not allow. The error's answer must not have it too; scripts must still be able to read that.
+    for (const name of Object.keys(reply.getHeaders())) {
+      if (!name.startsWith('access-control-')) reply.removeHeader(name)
+    }
+    throw error
+  }
+  // Not before the head is out: an error up to here still has an answer.
+  reply.hijack()
+  raw.end(body)
   return reply
 }
 

@@ -62,6 +62,9 @@ const endpoints = [
   endpoint('GET C/teapot', { auth: 'none' }, () =>
     rawReply({ status: 418, headers: { 'content-type': 'text/plain', 'x-kind': 'pot' }, body: Buffer.from('short') }),
   ),
+  endpoint('GET C/bad-header', { auth: 'none' }, async () =>
+    rawReply({ status: 303, headers: { location: '/caf\u00e9\u2615\n', 'x-kind': 'pot' }, body: '' }),
+  ),
   endpoint('GET C/wait', { auth: 'none' }, ({ signal }) => {
     waiting += 1
     return new Promise((resolve) => {
@@ -232,6 +235,14 @@ describe('who may call', () => {
 })
 
 describe('a raw reply', () => {
+  it('answers although a handler gave a header that HTTP does not allow', async () => {
+    const answer = await fetch(`${baseUrl}/_matrix/client/v3/bad-header`, { redirect: 'manual' })
+    expect(answer.status).toBe(500)
+    expect((await answer.json()) as Json).toMatchObject({ errcode: 'M_UNKNOWN' })
+    expect(answer.headers.get('x-kind')).toBeNull()
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+  })
+
   it('is sent as it is', async () => {
     const answer = await fetch(`${baseUrl}/_matrix/client/v3/teapot`)
     expect([answer.status, await answer.text()]).toEqual([418, 'short'])
