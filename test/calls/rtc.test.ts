@@ -132,6 +132,33 @@ describe('a token for LiveKit', () => {
     expect([claims.sub, claims.video?.room]).toEqual([`${alice.userId}:DEVICE`, livekitRoom(room, 'm.call#ROOM')])
   })
 
+  it('takes no device id that would make another participant', async () => {
+    const openid_token = await openId(here, alice)
+    const answer = await ask('/sfu/get', { room, device_id: '8448:DEVICE', openid_token })
+    expect(answer).toMatchObject({ status: 400, body: { errcode: 'M_INVALID_PARAM' } })
+    // The names of newer clients hide such ids, so that they are safe there.
+    const member = { ...memberOf(alice), claimed_device_id: '8448:DEVICE' }
+    expect((await ask('/get_token', await wish(here, alice, { member }))).status).toBe(200)
+  })
+
+  it.each(['is_locked', 'is_suspended'])('is not given for a token from before the account %s', async (restraint) => {
+    const carol = await here.person(`carol-${restraint.slice(3)}`)
+    await here.api.call('POST', `/join/${encodeURIComponent(room)}`, { token: carol.token, body: {} })
+    const body = await wish(here, carol)
+    expect((await ask('/get_token', body)).status).toBe(200)
+    const set = (value: boolean) =>
+      here.server.database.db.tx((tx) =>
+        tx.query(
+          `UPDATE account SET ${restraint} = $1 FROM matrix_user u WHERE u.user_nid = account.user_nid AND u.user_id = $2`,
+          [value, carol.userId],
+        ),
+      )
+    await set(true)
+    expect(await ask('/get_token', body)).toMatchObject({ status: 401, body: { errcode: 'M_UNAUTHORIZED' } })
+    await set(false)
+    expect((await ask('/get_token', body)).status).toBe(200)
+  })
+
   it('lets users of other servers join, and makes no room for them', async () => {
     const before = rooms.made.length
     const { status, body } = await ask('/get_token', await wish(there, bob))

@@ -9,7 +9,7 @@ import type { Requester } from './requester.ts'
 export interface OpenIdTokens {
   /** A new token and its lifetime in seconds. */
   issue(requester: Requester): Promise<{ readonly accessToken: string; readonly expiresIn: number }>
-  /** The user of a token; undefined if it is unknown or has expired. */
+  /** The user of a token; undefined if it is unknown or has expired, or if the account is not in use just now. */
   userOf(accessToken: string): Promise<UserId | undefined>
 }
 

@@ -41,7 +41,8 @@ export interface Rtc {
    * A token for LiveKit. For users who may begin a call, the call's room is made first.
    *
    * @throws ProtocolError `M_UNRECOGNIZED` when there is no LiveKit server; `M_UNAUTHORIZED` for a token that is not good; `M_FORBIDDEN` for
-   *   a server that is refused and for a user who is not in the room; `M_UNKNOWN` (502) when a server cannot be asked
+   *   a server that is refused and for a user who is not in the room; `M_INVALID_PARAM` for a device id that would make another
+   *   participant; `M_UNKNOWN` (502) when a server cannot be asked
    */
   enter(entry: CallEntry): Promise<LivekitPass>
 }
@@ -90,6 +91,10 @@ export function createRtc(parts: RtcParts): Rtc {
     transports: livekit === undefined ? [] : [{ type: 'livekit', livekit_service_url: service }],
     async enter({ proof, roomId, slotId, member, deviceId }) {
       if (livekit === undefined) throw new ProtocolError('M_UNRECOGNIZED', 'This server carries no calls of groups.')
+      // Without a member, user and device make the participant: `@a:b` on `1:c` would be `@a:b:1` on `c`.
+      if (member === undefined && deviceId.includes(':')) {
+        throw new ProtocolError('M_INVALID_PARAM', 'Calls of this kind need a device id without a colon.')
+      }
       const user = await subjectOf(proof)
       if (member && member.userId !== user) {
         throw new ProtocolError('M_UNAUTHORIZED', `The token is that of ${user}, not of ${member.userId}.`)

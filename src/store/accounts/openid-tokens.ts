@@ -14,11 +14,12 @@ export async function insertOpenIdToken(
   ])
 }
 
-/** The user of a token; undefined once it has expired or the account is deactivated. */
+/** The user of a token; undefined once it has expired, or while the account is deactivated, locked or suspended. */
 export async function findOpenIdUser(reader: Reader, hash: Buffer, now: number): Promise<UserId | undefined> {
   const [row] = await reader.query<{ user_id: UserId }>(
     `SELECT u.user_id FROM openid_token t JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid)
-     WHERE t.token_hash = $1 AND t.expires_at > $2 AND a.deactivated_at IS NULL`,
+     WHERE t.token_hash = $1 AND t.expires_at > $2 AND a.deactivated_at IS NULL
+       AND NOT a.is_locked AND NOT a.is_suspended`,
     [hash, now],
   )
   return row?.user_id
