@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { MAX_DEHYDRATED_DATA_BYTES, MAX_DEHYDRATED_EVENTS } from '../../src/domain/limits/dehydrated-devices.ts'
+import { MAX_DEVICES_PER_USER } from '../../src/domain/limits.ts'
 import { type House, openHouse, type Person } from '../rooms/people.ts'
 import { type Json, PASSWORD } from '../support/api.ts'
 import { deviceMaker, newPublicKey } from './key-maker.ts'
@@ -178,4 +179,25 @@ it('refuses what is no dehydrated device', async () => {
   ]
   for (const [body, errcode] of bad) expect((await ask('PUT', PATH, body)).body.errcode).toBe(errcode)
   expect((await ask('GET', PATH)).status).toBe(404)
+})
+
+it('stays when a login removes the devices that were unused for longest', async () => {
+  const deviceId = await put()
+  await house.server.database.db.tx((tx) =>
+    tx.query(
+      `INSERT INTO device (user_nid, device_id, created_at, last_seen_at)
+       SELECT user_nid, 'OLD' || n, $2::bigint + n, $2::bigint + n FROM matrix_user, generate_series(1, $3) n WHERE user_id = $1`,
+      [alice.userId, Date.now() + 60_000, MAX_DEVICES_PER_USER],
+    ),
+  )
+  const body = { type: 'm.login.password', identifier: { type: 'm.id.user', user: 'alice' }, password: PASSWORD }
+  const { device_id: newest } = await house.api.call('POST', '/login', { body })
+  expect((await ask('GET', PATH)).status).toBe(401)
+  const [kept] = await house.server.database.db.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM device JOIN matrix_user USING (user_nid) WHERE user_id = $1 AND device_id <> $2',
+    [alice.userId, deviceId],
+  )
+  expect(kept!.count).toBe(MAX_DEVICES_PER_USER)
+  const still = await house.server.database.db.query('SELECT 1 AS one FROM device WHERE device_id = $1', [deviceId])
+  expect([newest !== undefined, still.length]).toEqual([true, 1])
 })

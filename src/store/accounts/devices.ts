@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: device, account
+// Tables: device, account, dehydrated_device
 
 export interface DeviceRow {
   readonly device_id: string
@@ -61,10 +61,11 @@ export async function renameDevice(tx: Tx, userNid: number, deviceId: string, na
   return rows.length === 1
 }
 
-/** The devices beyond the `keep` that were used last. */
+/** The devices beyond the `keep` that were used last. The dehydrated one is not among them: nobody uses it until all others are lost. */
 export async function findUnusedDevices(reader: Reader, userNid: number, keep: number): Promise<string[]> {
   const rows = await reader.query<{ device_id: string }>(
-    `SELECT device_id FROM device WHERE user_nid = $1
+    `SELECT device_id FROM device d WHERE user_nid = $1
+       AND NOT EXISTS (SELECT 1 FROM dehydrated_device h WHERE h.user_nid = d.user_nid AND h.device_id = d.device_id)
      ORDER BY coalesce(last_seen_at, created_at) DESC, device_id OFFSET $2`,
     [userNid, keep],
   )
