@@ -172,6 +172,7 @@ export function batchOf(rooms: readonly GrowingRoom[]): EventBatch {
     unread: NO_UNREAD,
     txns: taken.flatMap(({ txns }) => txns),
     redactions: [],
+    sticky: [],
     relations: NO_RELATIONS,
   }
 }

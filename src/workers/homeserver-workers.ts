@@ -15,6 +15,7 @@ import { oauthChores } from '../domain/oauth/oauth-services.ts'
 import type { ActingServices } from '../domain/rooms/acting-services.ts'
 import type { ReceivingServices } from '../domain/rooms/receiving-services.ts'
 import type { RoomBase } from '../domain/rooms/room-base-services.ts'
+import { stickyEventChores } from '../domain/rooms/write/sticky-events.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
 import type { SyncBase } from '../domain/sync/sync-base.ts'
 import { startAccountExpirer } from './account-expirer.ts'
@@ -81,6 +82,7 @@ export function homeserverWorkers(parts: {
     ...appserviceChores,
     ...oauthChores,
     ...delayedEventChores,
+    ...stickyEventChores,
   ]
   return [
     parts.pushing,

@@ -294,6 +294,25 @@ describe('bounds', () => {
     await sql('DELETE FROM delayed_event')
   }, 60_000)
 
+  it('that have ended are kept within a sum of their contents, the newest in any case', async () => {
+    const carol = await register(api, 'carol')
+    await join(api, carol.token, room)
+    const long = 'x'.repeat(30_000)
+    const ids: string[] = []
+    for (const text of ['small', long, `${long}1`, `${long}2`, 'x'.repeat(60_000)]) {
+      const id = await schedule(carol, text, HOUR)
+      expect((await act(id, 'cancel', carol.token)).status).toBe(200)
+      ids.push(id)
+      ahead += 1_000
+    }
+    const statuses = await Promise.all(ids.map(async (id) => (await get(id, carol)).status))
+    expect(statuses).toEqual([404, 404, 404, 404, 200])
+    const small = await schedule(carol, 'small', HOUR)
+    await act(small, 'cancel', carol.token)
+    expect((await get(small, carol)).status).toBe(200)
+    expect((await get(ids.at(-1)!, carol)).status).toBe(200)
+  })
+
   it('can be switched off, and are told to clients', async () => {
     const advertised = async () => (await api.call('GET', '/capabilities', { token: bob.token })).capabilities
     expect((await advertised())['m.delayed_events']).toEqual({ max_delay_ms: 24 * HOUR, max_scheduled: 100 })

@@ -16,6 +16,7 @@ import {
   type Verdict,
 } from './format.ts'
 import { redactContent } from './redact.ts'
+import { STICKY } from './sticky.ts'
 
 /** A local event before hashes and signatures. */
 export interface EventDraft {
@@ -36,6 +37,8 @@ export interface EventDraft {
   /** Chosen by the caller in room versions 1 and 2, ignored in all others. */
   readonly event_id?: EventId
   readonly unsigned?: JsonObject
+  /** How long the event is sticky, in milliseconds (MSC4354). */
+  readonly stickyMs?: number
   /** Write `origin` even if the room version does not need it: joins, knocks, leaves and invites between servers have it (server-server API, `InviteEvent`). */
   readonly namesOrigin?: true
 }
@@ -62,7 +65,7 @@ export function buildEvent(version: RoomVersion, draft: EventDraft, origin: Serv
   const content = encodeCanonical(pdu.content)
   const text = memberTexts(pdu)
   pdu.hashes.sha256 = sha256Base64(
-    `${text.first}${content}${text.depth}${text.origin}${text.middle}${text.redacts}${text.room}${text.last}}`,
+    `${text.first}${content}${text.depth}${text.sticky}${text.origin}${text.middle}${text.redacts}${text.room}${text.last}}`,
   )
 
   const hashes = `"hashes":{"sha256":"${pdu.hashes.sha256}"},`
@@ -75,7 +78,7 @@ export function buildEvent(version: RoomVersion, draft: EventDraft, origin: Serv
   pdu.signatures[origin] = { [key.keyId]: signature }
 
   const signatures = `"signatures":{${encodeCanonical(origin)}:{${encodeCanonical(key.keyId)}:"${signature}"}},`
-  const json = `${text.first}${content}${text.depth}${hashes}${text.origin}${text.middle}${text.redacts}${text.room}${signatures}${text.last}${text.unsigned}}`
+  const json = `${text.first}${content}${text.depth}${hashes}${text.sticky}${text.origin}${text.middle}${text.redacts}${text.room}${signatures}${text.last}${text.unsigned}}`
   const reference = referenceOf(version, pdu.event_id, hash('sha256', signed, 'buffer'))
   return { eventId: referencedId(reference), pdu, json, reference }
 }
@@ -107,6 +110,7 @@ function unhashedPdu(version: RoomVersion, draft: EventDraft, origin: ServerName
   }
   if (draft.room_id !== undefined) pdu.room_id = draft.room_id
   if (draft.state_key !== undefined) pdu.state_key = draft.state_key
+  if (draft.stickyMs !== undefined) pdu[STICKY] = { duration_ms: draft.stickyMs }
   if (draft.unsigned !== undefined) pdu.unsigned = draft.unsigned
   if (redacts !== undefined && !version.redactsIsInContent) pdu.redacts = redacts
   if (version.eventsNameOrigin || draft.namesOrigin) pdu.origin = origin
@@ -131,6 +135,8 @@ function memberTexts(pdu: Pdu) {
   return {
     first: `{${member('auth_events')}"content":`,
     depth: `,${member('depth')}${member('event_id')}`,
+    // A redaction removes it, so it is not signed.
+    sticky: member(STICKY),
     origin: member('origin'),
     middle: `${member('origin_server_ts')}${member('prev_events')}`,
     redacts: member('redacts'),

@@ -37,6 +37,8 @@ export interface Pdu extends JsonObject {
   redacts?: EventId
   /** The server that made the event, in versions whose events have it. */
   origin?: string
+  /** How long the event is sticky (MSC4354). Of other servers it may be anything. */
+  msc4354_sticky?: { duration_ms?: JsonValue }
   /** Room versions 1 and 2 only; later the id is computed. */
   event_id?: EventId
 }

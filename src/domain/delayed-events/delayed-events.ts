@@ -29,6 +29,7 @@ import {
   DELAYED_RETRY_MS,
   DELAYED_ROOMS_AT_ONCE,
   DELAYED_SENT_AT_ONCE,
+  MAX_FINALISED_DELAYED_BYTES_PER_USER,
   MAX_FINALISED_DELAYED_PER_USER,
   MAX_SLOW_DELAYED_ROOMS,
 } from '../limits/delayed-events.ts'
@@ -86,6 +87,7 @@ export interface DelayedEventParts {
 }
 
 const ID_BYTES = 16
+const KEPT = { events: MAX_FINALISED_DELAYED_PER_USER, bytes: MAX_FINALISED_DELAYED_BYTES_PER_USER }
 const TASKS = { atOnce: DELAYED_ROOMS_AT_ONCE, patienceMs: DELAYED_PATIENCE_MS, mostSlow: MAX_SLOW_DELAYED_ROOMS }
 
 export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
@@ -98,7 +100,7 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
   let quietUntil = 0
 
   const finalise = (row: DelayedEventRow, outcome: { readonly eventId?: EventId; readonly error?: string }) =>
-    db.tx((tx) => finaliseDelayedEvent(tx, row, { at: clock.now(), ...outcome }, MAX_FINALISED_DELAYED_PER_USER))
+    db.tx((tx) => finaliseDelayedEvent(tx, row, { at: clock.now(), ...outcome }, KEPT))
 
   async function own(by: Requester | undefined, delayId: string): Promise<DelayedEventRow> {
     const row = delayId.includes('\0') ? undefined : await findDelayedEvent(db, delayId)
@@ -174,8 +176,8 @@ export function createDelayedEvents(parts: DelayedEventParts): DelayedEvents {
     await quota.take(by, Buffer.byteLength(content))
     const delayId = parts.random.bytes(ID_BYTES).toString('base64url')
     const scheduledAt = clock.now()
-    const { roomId, type, stateKey, offence, ts } = wish
-    const what = { delayId, userNid: by.userNid, txn, roomId, type, stateKey, content, offence, ts }
+    const { roomId, type, stateKey, offence, ts, stickyMs } = wish
+    const what = { delayId, userNid: by.userNid, txn, roomId, type, stateKey, content, offence, ts, stickyMs }
     await db.tx((tx) => insertDelayedEvent(tx, { ...what, isUnlimited: by.isUnlimited === true, delayMs, scheduledAt }))
     quietUntil = Math.min(quietUntil, scheduledAt + delayMs)
     return delayId

@@ -37,9 +37,14 @@ export function createDelayedSending({ db, rooms, rateLimits }: DelayedSendingPa
   return async (row) => {
     const by = await senderOf(row)
     if (!row.is_unlimited) rateLimits.take('message', row.user_nid)
-    const { delay_id, room_id, type, state_key, ts } = row
+    const { delay_id, room_id, type, state_key, ts, sticky_ms: stickyMs } = row
     const content = parseExact(row.content) as JsonObject
-    const sent = { content, offence: row.offence ?? undefined, ...(ts !== null && { ts }) }
+    const sent = {
+      content,
+      offence: row.offence ?? undefined,
+      ...(ts !== null && { ts }),
+      ...(stickyMs !== null && { stickyMs }),
+    }
     const once = { txnId: delay_id, path: `delayed_events/${delay_id}` }
     return state_key === null
       ? rooms.send(by, room_id, type, sent, once)

@@ -5,15 +5,21 @@ import { deviceListVersion } from '../../store/keys/device-lists.ts'
 import { getJoinedUsers } from '../../store/rooms/rooms.ts'
 import type { Base } from '../base.ts'
 import type { RemoteDeviceLists } from '../keys/device-lists.ts'
+import { MAX_STICKY_SENT_AGAIN, STICKY_SENT_AFTER_MS } from '../limits/sticky-events.ts'
 import { MAX_MEMBERS_SHARING_PRESENCE, MAX_ROOMS_READ_FOR_PRESENCE } from '../limits.ts'
 import { serversToTell } from '../rooms/room/destinations.ts'
+import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { MembershipChange, Room } from '../rooms/room/room.ts'
+import type { StickyEvents } from '../rooms/write/sticky-events.ts'
 import { type Presence, type PresenceOf, presenceContent } from '../sync/presence.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 import type { Outgoing } from './outgoing.ts'
 
-/** When a local user comes to share a room with another server's users, sends that server the user's device list and presence. */
+/**
+ * When a local user comes to share a room with another server's users, sends that server the user's device list and presence, and the
+ * sticky events of our users in the room.
+ */
 export interface NewNeighbours {
   /** Processes membership changes right after their commit. */
   committed(room: Room, members: readonly MembershipChange[]): void
@@ -32,15 +38,20 @@ const hasCome = ({ before, after }: MembershipChange): boolean => after === 'joi
  */
 export function createNewNeighbours(parts: {
   readonly base: Pick<Base, 'db' | 'clock' | 'log'>
-  readonly roomBase: { readonly registry: Pick<RoomRegistry, 'peek' | 'getByNid'>; readonly userRooms: UserRooms }
+  readonly roomBase: {
+    readonly registry: Pick<RoomRegistry, 'peek' | 'getByNid'>
+    readonly userRooms: UserRooms
+    readonly events: Pick<EventCache, 'load'>
+    readonly sticky: Pick<StickyEvents, 'isEmpty' | 'newest'>
+  }
   readonly syncBase: { readonly presence: Pick<Presence, 'of'> }
   readonly sending: {
     readonly deviceListNews: Pick<RemoteDeviceLists, 'queue' | 'queued'>
-    readonly outgoing: Pick<Outgoing, 'reaches' | 'edu' | 'holdBack'>
+    readonly outgoing: Pick<Outgoing, 'reaches' | 'again' | 'edu' | 'holdBack'>
   }
 }): NewNeighbours {
   const { db, clock, log } = parts.base
-  const { registry, userRooms } = parts.roomBase
+  const { registry, userRooms, events, sticky } = parts.roomBase
   const { deviceListNews: deviceLists, outgoing } = parts.sending
   const presenceOf = parts.syncBase.presence.of
 
@@ -87,15 +98,31 @@ export function createNewNeighbours(parts: {
     return [...strange]
   }
 
-  /** Sends the presence of local users in a small room to servers that are new in it. */
+  /** Sends the presence of local users in a small room to servers that are new in it, and what is sticky in the room. */
   async function othersCame(room: Room, came: readonly MembershipChange[]): Promise<void> {
     const joined = await room.servers.of(() => getJoinedUsers(db, room.nid))
     const nids = new Set(came.map(({ userNid }) => userNid))
     const isFirst = (server: ServerName) => [...(joined.get(server) ?? [])].every((nid) => nids.has(nid))
     const servers = [...new Set(came.map(({ userId }) => serverOf(userId)))].filter(outgoing.reaches).filter(isFirst)
-    tellPresence(
+    if (isSmall(room)) {
+      tellPresence(
+        servers,
+        [...room.localMembers.values()].map(({ userId }) => presenceOf(userId)),
+      )
+    }
+    if (servers.length === 0 || sticky.newest(room.nid, 1).length === 0) return
+    for (const ms of STICKY_SENT_AFTER_MS)
+      setTimeout(() => void sendSticky(room.nid, servers).catch(failed), ms).unref()
+  }
+
+  /** No join brings these (MSC4354, "Federation behaviour"). Other servers send theirs. Nobody minds an event that comes twice. */
+  async function sendSticky(roomNid: number, servers: readonly ServerName[]): Promise<void> {
+    const room = await registry.getByNid(roomNid)
+    const found = await events.load(sticky.newest(room.nid, MAX_STICKY_SENT_AGAIN))
+    const own = [...found.values()].filter(({ senderNid }) => room.localMembers.has(senderNid))
+    outgoing.again(
       servers,
-      [...room.localMembers.values()].map(({ userId }) => presenceOf(userId)),
+      own.sort((one, other) => one.nid - other.nid),
     )
   }
 
@@ -106,10 +133,12 @@ export function createNewNeighbours(parts: {
   ): Promise<void> {
     for (const member of own) await ownCame(room, member)
     // If a local user has only just joined the room, its other members are no news.
-    if (own.length === 0 && others.length > 0 && room.localMembers.size > 0 && isSmall(room)) {
-      await othersCame(room, others)
-    }
+    const hasNews = isSmall(room) || (!sticky.isEmpty && sticky.newest(room.nid, 1).length > 0)
+    if (own.length === 0 && others.length > 0 && room.localMembers.size > 0 && hasNews) await othersCame(room, others)
   }
+
+  const failed = (err: unknown) =>
+    log.debug({ err }, 'servers that now share a room with a user were not sent all that they should know')
 
   function committed(room: Room, members: readonly MembershipChange[]): void {
     if (members.length === 0 || !room.isShared) return
@@ -118,11 +147,7 @@ export function createNewNeighbours(parts: {
     const own = came.filter(({ isLocal }) => isLocal)
     const others = came.filter(({ isLocal }) => !isLocal)
     const release = own.length === 0 ? () => {} : outgoing.holdBack(own[0]!.changedAt - 1)
-    tell(room, own, others)
-      .catch((err: unknown) =>
-        log.debug({ err }, 'the devices of a user were not sent to servers that now share a room with the user'),
-      )
-      .finally(release)
+    tell(room, own, others).catch(failed).finally(release)
   }
 
   return {

@@ -20,6 +20,7 @@ import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
+import type { StickyEvents } from '../rooms/write/sticky-events.ts'
 import { createCatchUp } from './catch-up.ts'
 import { Destination, type DestinationParts } from './destination.ts'
 import { createDestinationLog, type DestinationStatus } from './destination-log.ts'
@@ -36,6 +37,8 @@ export interface Outgoing {
   committed(room: Room, events: readonly RoomEvent[]): void
   /** Forwards an event of another server that only we got. Resolves once it is sure to be forwarded. */
   forward(room: Room, event: RoomEvent, from: ServerName): Promise<void>
+  /** Sends events of ours to some servers that were not in their room when they were committed. */
+  again(servers: Iterable<ServerName>, events: readonly RoomEvent[]): void
   /** Sends an EDU to the other servers of a room. It is not stored. */
   toRoom(room: Room, edu: JsonObject): void
   /** Sends an EDU to some servers. It is not stored. */
@@ -75,6 +78,7 @@ export interface OutgoingParts {
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly erasedUsers: Pick<ErasedUsers, 'veil'>
+  readonly sticky: Pick<StickyEvents, 'isEmpty' | 'newest'>
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -130,6 +134,11 @@ export function createOutgoing(parts: OutgoingParts): Outgoing {
       const row = { event_nid: event.nid, from_server: from }
       if (!(await db.tx((tx) => insertForward(tx, row, clock.now())))) return
       spreading.add([{ room, event, except: from }])
+    },
+    again(servers, events) {
+      for (const server of servers) {
+        if (reaches(server)) for (const event of events) destinations.of(server).pdu(event)
+      }
     },
     toRoom(room, edu) {
       if (!room.isShared) return
@@ -195,7 +204,7 @@ function createDestinations(parts: OutgoingParts, record: SendingRecord): Destin
     clock,
     random,
     log: createDestinationLog({ log, clock }),
-    missed: createCatchUp({ db, serverName, registry, events, access }),
+    missed: createCatchUp({ db, serverName, registry, events, sticky: parts.sticky, access }),
     changed: record.changed,
     isOpen: () => isOpen,
     keptEdus: (server) => keptEdusFor(db, server, MAX_KEPT_EDUS_PER_TRANSACTION),

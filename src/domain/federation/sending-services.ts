@@ -35,10 +35,10 @@ export interface SendingServices {
 
 export function createSendingServices(parts: {
   readonly base: Pick<HomeserverBase, 'config' | 'db' | 'users' | 'clock' | 'random' | 'log' | 'policy' | 'outbound'>
-  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'erasedUsers'>
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'erasedUsers' | 'sticky'>
 }): SendingServices {
   const { config, db, users, clock, random, log, policy, outbound } = parts.base
-  const { registry, events, userRooms, erasedUsers } = parts.roomBase
+  const { registry, events, userRooms, erasedUsers, sticky } = parts.roomBase
   const serverName = config.server_name
   const peers = createPeers(outbound.federation)
   const outgoing = createOutgoing({
@@ -49,6 +49,7 @@ export function createSendingServices(parts: {
     registry,
     events,
     erasedUsers,
+    sticky,
     clock,
     random,
     log,

@@ -21,3 +21,6 @@ export const DELAYED_RETRY_MS = 5_000
 /** How long ended ones are shown to their user, and how many of each user. */
 export const FINALISED_DELAYED_KEPT_MS = 7 * 24 * 3_600_000
 export const MAX_FINALISED_DELAYED_PER_USER = 100
+/** Bytes of their contents, of each user: the newest one stays in any case. And how many of all users. */
+export const MAX_FINALISED_DELAYED_BYTES_PER_USER = 64 * 1024
+export const MAX_FINALISED_DELAYED = 200_000

@@ -19,6 +19,7 @@ import { createPushSignals, type PushSignals } from './room/push-signals.ts'
 import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
 import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
 import { openRestoredRooms, type RestoredRooms } from './write/restored-rooms.ts'
+import { openStickyEvents, type StickyEvents } from './write/sticky-events.ts'
 
 /** What this process holds of rooms, before anything reads or writes one. */
 export interface RoomBase {
@@ -41,6 +42,7 @@ export interface RoomBase {
   readonly pushSignals: PushSignals
   readonly searchSignals: SearchSignals
   readonly checkpoints: Checkpoints
+  readonly sticky: StickyEvents
   /** The newest event of each room, and below it the newest that changed a membership, as far as this process has seen. */
   readonly roomEvents: RecentChanges
   readonly roomMembers: RecentChanges
@@ -84,6 +86,7 @@ export async function openRoomBase(parts: {
     pushSignals: createPushSignals(),
     searchSignals: createSearchSignals(),
     checkpoints: createCheckpoints({ db, log }),
+    sticky: await openStickyEvents({ db, clock, log }),
     roomEvents: new RecentChanges(position),
     roomMembers: new RecentChanges(position),
     memoryUse: () => use({ events, rooms: registry }),

@@ -61,7 +61,8 @@ export interface WritingParts {
 export async function openWritingServices(parts: WritingParts): Promise<WritingServices> {
   const { serverName, db, users, signingKey, clock, random, metrics, log, roomBase } = parts
   const { directory, presence, typing, outgoing, appservices, newNeighbours, notifier } = parts
-  const { events, registry, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = roomBase
+  const { events, registry, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints, sticky } =
+    roomBase
   const guestRooms = createGuestRooms()
   const successions = createSuccessions({ registry, settings: parts.roomSettings, log })
   const { committed, published, refused, missed } = createCommitListeners(
@@ -74,6 +75,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
       roomMembers,
       unread,
       checkpoints,
+      sticky,
       directory,
       presence,
       typing,
@@ -93,6 +95,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
   const persister = await openPersister({
     connection: roomBase.writing,
     writer: WRITER,
+    clock,
     log,
     metrics,
     committed,

@@ -1,4 +1,5 @@
 import { canonicalAliasOf, membershipOf, roomNameOf } from '../../core/event/content.ts'
+import { STICKY } from '../../core/event/sticky.ts'
 import type { UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
@@ -24,6 +25,7 @@ import {
 } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { shownTimeline } from './shown-timeline.ts'
+import { stickyEventsOf } from './sticky-section.ts'
 import { isNewer, type StreamPosition } from './token.ts'
 import { type RoomUnread, totalOf } from './unread-mark.ts'
 
@@ -60,13 +62,18 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const nids = stateToSend(look, room, wish)
   const state = nids.length === 0 ? { room, events: [], left: [] } : await loadState(look, room, nids)
   const extras = extrasOf(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
+  const sticking = stickyEventsOf(look, room, known && look.since?.events, slice.events)
+  const sticky = sticking instanceof Promise ? await sticking : sticking
   const isSilent =
-    slice.events.length + state.events.length + state.left.length === 0 && !slice.limited && extras.isEmpty
+    slice.events.length + state.events.length + state.left.length + sticky.length === 0 &&
+    !slice.limited &&
+    extras.isEmpty
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
   const out = new JsonBytes().text('{"timeline":')
   writeTimeline(out, look, room, slice, { membershipAt, relations })
   out.text(`,"${stateName(look)}":{"events":`)
   writeState(out, look, state).text('}').append(extras)
+  if (sticky.length > 0) writeEventList(out.text(`,"${STICKY}":{"events":`), look, sticky).text('}')
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
   const counting = look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room))
   const unread = counting instanceof Promise ? await counting : counting

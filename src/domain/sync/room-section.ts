@@ -28,7 +28,9 @@ function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], m
   const { filter } = look.request
   const plain = filter.eventFields === undefined && filter.eventFormat === 'client'
   const { tokenNid, earlierTokens, userNid } = look.by
-  const reading = { now: look.timeMs, tokenNid, earlierTokens, userNid, ...more }
+  const { sticky } = look.sources
+  const stickyUntil = sticky.isEmpty ? undefined : ({ roomNid, nid }: RoomEvent) => sticky.until(roomNid, nid)
+  const reading = { now: look.timeMs, tokenNid, earlierTokens, userNid, stickyUntil, ...more }
   events.forEach((event, index) => {
     if (index > 0) out.text(',')
     if (plain) writeClientEvent(out, event, reading)

@@ -15,6 +15,7 @@ import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
+import type { StickyEvents } from '../rooms/write/sticky-events.ts'
 import type { Users } from '../users.ts'
 import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
@@ -46,6 +47,7 @@ export interface SyncSources {
   /** The rooms with partial state, and the positions at which earlier ones became complete. */
   readonly partialStateRooms: Pick<PartialStateRooms, 'of' | 'completeAt'>
   readonly users: Users
+  readonly sticky: StickyEvents
   readonly deviceLists: DeviceLists
   readonly keyCounts: DeviceKeyCounts
   /** The newest ledger entry for each room: receipts. */

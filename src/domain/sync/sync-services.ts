@@ -99,6 +99,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     roomEvents: roomBase.roomEvents,
     roomMembers: roomBase.roomMembers,
     partialStateRooms: roomBase.partialStateRooms,
+    sticky: roomBase.sticky,
     presence: syncBase.presence,
     inboxes: syncBase.inboxes,
     deviceLists: syncBase.deviceLists,

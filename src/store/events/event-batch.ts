@@ -16,10 +16,11 @@ import type {
   TxnWrite,
 } from './event-writes.ts'
 import { relationParts } from './relation-writes.ts'
+import type { StickyWrite } from './sticky.ts'
 import { unreadParts } from './unread-writes.ts'
 
 // Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_filling, room_member, client_txn, event_relation,
-// thread, and those of unread counts
+// thread, sticky_event, and those of unread counts
 
 export interface BatchOutcome {
   /** The rooms whose head was at the expected version. Nothing of any other room was written. */
@@ -219,6 +220,12 @@ const MEMBER: readonly Column<MemberWrite>[] = [
 const MEMBER_CHANGES = `ON CONFLICT (user_nid, room_nid) DO UPDATE
   SET membership = EXCLUDED.membership, event_nid = EXCLUDED.event_nid, changed_at = EXCLUDED.changed_at, forgotten = false`
 
+const STICKY: readonly Column<StickyWrite>[] = [
+  ['event_nid', 'bigint', (sticky) => sticky.eventNid],
+  ['room_nid', 'bigint', (sticky) => sticky.roomNid],
+  ['expires_at', 'bigint', (sticky) => sticky.expiresAt],
+]
+
 const TXN: readonly Column<TxnWrite>[] = [
   ['token_nid', 'bigint', (txn) => txn.tokenNid],
   ['txn_hash', 'text', (txn) => txn.hash],
@@ -280,6 +287,7 @@ export async function writeEventBatch(connection: Reader, batch: EventBatch): Pr
     ...(batch.redactions.length > 0 ? [redactionUpdate(p, batch.redactions, batch.relations.added.length > 0)] : []),
     ...relationParts(p, batch.relations),
     ...unreadParts(p, batch.unread),
+    ...(batch.sticky.length > 0 ? [plainInsert(p, ['stuck', 'sticky_event'], batch.sticky, STICKY)] : []),
     ...(p.holdsJson ? [] : ['no_json AS (SELECT $1::bytea)']),
   ]
   const text = `WITH ${parts.join(', ')}

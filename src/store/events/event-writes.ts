@@ -2,6 +2,7 @@ import type { Integer } from '../../core/large-integers.ts'
 import type { Membership } from '../rooms/rooms.ts'
 import type { EventRow } from './events.ts'
 import type { RelationBatch, RelationRemoval } from './relation-writes.ts'
+import type { StickyWrite } from './sticky.ts'
 import type { RedactedPlace, UnreadBatch } from './unread-writes.ts'
 
 /** A room's head after a batch. */
@@ -126,4 +127,5 @@ export interface EventBatch {
   readonly txns: readonly TxnWrite[]
   readonly redactions: readonly RedactionWrite[]
   readonly relations: RelationBatch
+  readonly sticky: readonly StickyWrite[]
 }

@@ -17,6 +17,7 @@ export interface NewDelayedEvent {
   readonly content: string
   readonly offence: JsonOffence | undefined
   readonly ts: number | undefined
+  readonly stickyMs: number | undefined
   readonly isUnlimited: boolean
   readonly delayMs: number
   readonly scheduledAt: number
@@ -31,6 +32,7 @@ export interface DelayedEventRow {
   readonly content: string
   readonly offence: JsonOffence | null
   readonly ts: number | null
+  readonly sticky_ms: number | null
   readonly is_unlimited: boolean
   readonly delay_ms: number
   readonly scheduled_at: number
@@ -42,18 +44,18 @@ export interface DelayedEventRow {
 }
 
 const COLUMNS =
-  'delay_id, user_nid, room_id, type, state_key, content, offence, ts, is_unlimited, delay_ms, scheduled_at, due_at, finalised_at, event_id, error'
+  'delay_id, user_nid, room_id, type, state_key, content, offence, ts, is_unlimited, delay_ms, scheduled_at, due_at, finalised_at, event_id, error, sticky_ms'
 
 export async function insertDelayedEvent(tx: Tx, event: NewDelayedEvent): Promise<void> {
-  const { delayId, userNid, txn, roomId, type, stateKey, content, offence, ts, isUnlimited, delayMs, scheduledAt } =
-    event
+  const { delayId, userNid, txn, roomId, type, stateKey, content, offence, ts, stickyMs } = event
+  const { isUnlimited, delayMs, scheduledAt } = event
   await tx.query(
     `INSERT INTO delayed_event (delay_id, user_nid, txn_token, txn_hash, room_id, type, state_key, content, offence, ts,
-       is_unlimited, delay_ms, scheduled_at, due_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+       is_unlimited, delay_ms, scheduled_at, due_at, sticky_ms)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
     [
       ...[delayId, userNid, txn?.tokenNid ?? null, txn?.hash ?? null, roomId, type, stateKey ?? null, content],
-      ...[offence ?? null, ts ?? null, isUnlimited, delayMs, scheduledAt, scheduledAt + delayMs],
+      ...[offence ?? null, ts ?? null, isUnlimited, delayMs, scheduledAt, scheduledAt + delayMs, stickyMs ?? null],
     ],
   )
 }
@@ -138,12 +140,12 @@ export async function postponeDelayedEvent(tx: Tx, delayId: string, dueAt: numbe
   await tx.query('UPDATE delayed_event SET due_at = $2 WHERE delay_id = $1 AND finalised_at IS NULL', [delayId, dueAt])
 }
 
-/** Ends one, and forgets all but the newest of its user that have ended. @param kept how many stay */
+/** Ends one, and forgets all but the newest of its user that have ended. @param kept how many stay, and bytes of their contents */
 export async function finaliseDelayedEvent(
   tx: Tx,
   { delay_id, user_nid }: Pick<DelayedEventRow, 'delay_id' | 'user_nid'>,
   outcome: { readonly at: number; readonly eventId?: EventId; readonly error?: string },
-  kept: number,
+  kept: { readonly events: number; readonly bytes: number },
 ): Promise<void> {
   await tx.query(
     'UPDATE delayed_event SET finalised_at = $2, event_id = $3, error = $4 WHERE delay_id = $1 AND finalised_at IS NULL',
@@ -151,15 +153,29 @@ export async function finaliseDelayedEvent(
   )
   await tx.query(
     `DELETE FROM delayed_event WHERE delay_id = ANY(ARRAY(
-       SELECT delay_id FROM delayed_event WHERE user_nid = $1 AND finalised_at IS NOT NULL
-       ORDER BY finalised_at DESC OFFSET $2))`,
-    [user_nid, kept],
+       SELECT delay_id FROM (
+         SELECT delay_id, row_number() OVER newest AS place, sum(octet_length(content)) OVER newest AS bytes
+         FROM delayed_event WHERE user_nid = $1 AND finalised_at IS NOT NULL
+         WINDOW newest AS (ORDER BY finalised_at DESC, delay_id ROWS UNBOUNDED PRECEDING)
+       ) ended WHERE place > $2 OR (place > 1 AND bytes > $3)))`,
+    [user_nid, kept.events, kept.bytes],
   )
 }
 
 /** Forgets everything that a user has scheduled. */
 export async function deleteDelayedEventsOf(tx: Tx, userNid: number): Promise<void> {
   await tx.query('DELETE FROM delayed_event WHERE user_nid = $1', [userNid])
+}
+
+/** Forgets some of those that have ended, the oldest, while there are more than so many. Gives how many. */
+export async function forgetOldestDelayed(tx: Tx, kept: number, atMost: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM delayed_event WHERE delay_id = ANY(ARRAY(
+       SELECT delay_id FROM delayed_event WHERE finalised_at IS NOT NULL
+       ORDER BY finalised_at DESC OFFSET $1 LIMIT $2)) RETURNING 1 AS one`,
+    [kept, atMost],
+  )
+  return rows.length
 }
 
 /** Forgets some that ended before a time. Gives how many. */

@@ -208,6 +208,7 @@ describe('collection beside a writer', () => {
       txns: [],
       redactions: [],
       relations: NO_RELATIONS,
+      sticky: [],
     })
 
   it('a write that waits for it and was built on what was known before is refused', async () => {

@@ -9,6 +9,8 @@ export interface SentContent {
   readonly offence: JsonOffence | undefined
   /** When it happened, in milliseconds; by default now. */
   readonly ts?: number
+  /** How long it is sticky, in milliseconds (MSC4354); message events only. */
+  readonly stickyMs?: number
 }
 
 /** Body of `POST createRoom`, validated for shape. */

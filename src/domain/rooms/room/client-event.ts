@@ -1,4 +1,5 @@
 import type { Membership } from '../../../core/event/content.ts'
+import { STICKY, stickyMsOf } from '../../../core/event/sticky.ts'
 import type { RoomId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { type JsonBytes, keptBytes } from '../../../core/json-bytes.ts'
@@ -18,6 +19,8 @@ export interface Reading {
   readonly roomId?: RoomId
   /** The reader's membership at an event, where it is known. */
   readonly membershipAt?: MembershipAt | undefined
+  /** Until when a sticky event is sticky, in milliseconds. */
+  readonly stickyUntil?: ((event: RoomEvent) => number | undefined) | undefined
   /** What is bundled with events: `m.relations`, as JSON, by the event's number. */
   readonly relations?: ReadonlyMap<number, string> | undefined
 }
@@ -81,7 +84,7 @@ export function isMarkedFor(event: RoomEvent, by: Pick<Reading, 'tokenNid' | 'ea
 
 /** Writes an event in the client format (client-server API, "Room event format"). */
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
-  const { head, unsigned, tail } = event.rendered ?? render(event, NOTHING)
+  const { head, unsigned, tail, isSticky } = event.rendered ?? render(event, NOTHING)
   out.bytes(head)
   const age = Math.max(0, reading.now - event.ts)
   const membership = reading.membershipAt?.(event)
@@ -89,17 +92,20 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
   const hasTxn = event.txnId !== undefined && isOwn(event, reading)
   const delayId = event.txnId !== undefined && wasDelayedBy(event, reading.userNid) ? event.txnId : undefined
   const relations = reading.relations?.get(event.nid)
+  const stickyMs = isSticky ? (reading.stickyUntil?.(event) ?? 0) - reading.now : 0
   const isPlain =
     unsigned === '' &&
     tail === '' &&
     !hasTxn &&
     delayId === undefined &&
     reading.roomId === undefined &&
+    stickyMs <= 0 &&
     relations === undefined
   if (isPlain && membership === 'join') return void out.text(`${age},"membership":"join"}}`)
   let rest = `${age}${unsigned}`
   if (membership !== undefined) rest += `,"membership":"${membership}"`
   if (relations !== undefined) rest += `,"m.relations":${relations}`
+  if (stickyMs > 0) rest += `,"msc4354_sticky_duration_ttl_ms":${stickyMs}`
   if (hasTxn) rest += `,"transaction_id":${JSON.stringify(event.txnId)}`
   if (delayId !== undefined) rest += `,"delay_id":"${delayId}","org.matrix.msc4140.delay_id":"${delayId}"`
   rest += `}${tail}`
@@ -116,8 +122,11 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
   const replaced = event.replacesNid === undefined ? undefined : loaded.get(event.replacesNid)
   const redaction = event.redactedBy === undefined ? undefined : loaded.get(event.redactedBy)
   const previous = replaced && writeJson(replaced.pdu.content)
+  const isSticky = stickyMsOf(pdu) !== undefined
   const head = [
-    `{"content":${writeJson(content)},"event_id":${JSON.stringify(nameOf(event))},"origin_server_ts":${pdu.origin_server_ts}`,
+    `{"content":${writeJson(content)},"event_id":${JSON.stringify(nameOf(event))}`,
+    isSticky ? `,"${STICKY}":${writeJson(pdu[STICKY])}` : '',
+    `,"origin_server_ts":${pdu.origin_server_ts}`,
     `,"sender":${JSON.stringify(pdu.sender)}`,
     pdu.state_key === undefined ? '' : `,"state_key":${JSON.stringify(pdu.state_key)}`,
     redacts === undefined ? '' : `,"redacts":${writeJson(redacts)}`,
@@ -132,6 +141,7 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
   return {
     head: keptBytes(head),
     unsigned,
+    isSticky,
     tail: previous === undefined ? '' : `,"prev_content":${previous}`,
     repeated: replaced || redaction ? [replaced, redaction].flatMap(repetitionOf) : NONE,
   }

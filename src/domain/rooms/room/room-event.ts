@@ -16,6 +16,7 @@ export interface Rendered {
   readonly unsigned: string
   /** What follows `unsigned`, without the closing brace of the event. */
   readonly tail: string
+  readonly isSticky: boolean
   /** The events whose content it repeats, with the redactions applied to them when it was rendered. */
   readonly repeated: readonly { readonly nid: number; readonly redactedBy: number | undefined }[]
 }

@@ -269,6 +269,7 @@ function buildOne(
       auth_events: authEvents.map((event) => event.reference(version)),
       ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
       ...(draft.redacts === undefined ? {} : { redacts: draft.redacts }),
+      ...(draft.stickyMs === undefined ? {} : { stickyMs: draft.stickyMs }),
       ...(version.roomIdIsCreateHash && head.version === 0 ? {} : { room_id: room.id }),
       ...(version.eventIdFormat === 'opaque' ? { event_id: draft.eventId ?? opaqueEventId(parts) } : {}),
     },

@@ -15,6 +15,7 @@ import type { MembershipChange, Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { PersisterParts } from './persister.ts'
 import { relationTargets } from './relation-batch.ts'
+import type { StickyEvents } from './sticky-events.ts'
 import { streamed, type Unit } from './unit.ts'
 
 /** The callbacks that the persister calls. */
@@ -30,6 +31,7 @@ export interface CommitMemory {
   readonly roomMembers: RecentChanges
   readonly unread: Pick<Unread, 'appended' | 'redacted' | 'forgetAll'>
   readonly checkpoints: Pick<Checkpoints, 'consider'>
+  readonly sticky: Pick<StickyEvents, 'committed' | 'missed'>
   readonly directory: { redescribe(roomNid: number): void }
   readonly presence: {
     moved(user: Pick<MembershipChange, 'userNid' | 'userId'>, roomNid: number, isJoined: boolean): void
@@ -55,7 +57,8 @@ export function createCommitListeners(
   subscribers: CommitSubscribers,
   log: Logger,
 ): CommitListeners {
-  const { registry, events, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = memory
+  const { registry, events, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints, sticky } =
+    memory
   const { directory, presence, typing } = memory
   const { guests, successions, outgoing, appservices, newNeighbours, push, search, notifier } = subscribers
   let wokenRooms = new Set<number>()
@@ -103,6 +106,7 @@ export function createCommitListeners(
       // The members of a large room that was just joined would displace what others read.
       if (event.standing !== 'outlier') events.put(event)
     }
+    sticky.committed(unit)
     takeRedactions(unit)
     takeMembers(unit)
     for (const event of fresh) {
@@ -147,6 +151,7 @@ export function createCommitListeners(
       roomMembers.forget(position)
       userRooms.forgetAll()
       unread.forgetAll()
+      sticky.missed()
       appservices.missed(position)
       push.missed(position)
       search.missed()

@@ -19,6 +19,8 @@ export interface Draft {
   readonly redacts?: EventId
   /** Milliseconds; now when left out. */
   readonly ts?: number
+  /** How long it is sticky, in milliseconds. */
+  readonly stickyMs?: number
   /** Its id in room versions where the sender chooses that; a new one when left out. */
   readonly eventId?: EventId
 }

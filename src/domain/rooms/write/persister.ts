@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { DiskFull, type Reader } from '../../../store/db/db.ts'
 import { writeEventBatch } from '../../../store/events/event-batch.ts'
 import { lastPosition } from '../../../store/events/events.ts'
+import type { Clock } from '../../clock.ts'
 import type { Metrics } from '../../metrics.ts'
 import { onceAMinute } from '../../once-a-minute.ts'
 import type { Room } from '../room/room.ts'
@@ -25,6 +26,7 @@ export interface Persister {
 export interface PersisterParts {
   readonly connection: Reader
   readonly writer: number
+  readonly clock: Clock
   readonly log: Logger
   readonly metrics: Pick<Metrics, 'observeCommit'>
   /** Called for each committed unit, in order, before its caller gets the answer. */
@@ -78,7 +80,10 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     try {
       if (isInDoubt) await resolveDoubt()
       const begun = performance.now()
-      const batch = toBatch(group.map(({ unit }) => unit))
+      const batch = toBatch(
+        group.map(({ unit }) => unit),
+        parts.clock.now(),
+      )
       const { advanced, repeated } = await writeEventBatch(parts.connection, batch)
       parts.metrics.observeCommit(batch.events.length, (performance.now() - begun) / 1000)
       const earlier = new Map(repeated.map(({ tokenNid, hash, eventId }) => [`${tokenNid} ${hash}`, eventId]))

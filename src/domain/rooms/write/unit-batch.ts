@@ -2,14 +2,17 @@ import type { EventBatch, EventWrite, GapFilled, GapWrite } from '../../../store
 import type { Head } from '../room/head.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import { toRelationBatch } from './relation-batch.ts'
+import { stickyWrites } from './sticky-events.ts'
 import type { Unit } from './unit.ts'
 import { toUnreadBatch } from './unread-batch.ts'
 
 /**
  * Turns units into the batch that one statement writes. It moves each room's head once: from the first unit's head to the last unit's.
  * Later memberships win, and so does the first redaction.
+ *
+ * @param now in milliseconds
  */
-export function toBatch(units: readonly Unit[]): EventBatch {
+export function toBatch(units: readonly Unit[], now: number): EventBatch {
   const first = new Map<Room, Head>()
   const final = new Map<Room, Head>()
   const members = new Map<string, MembershipChange & { roomNid: number }>()
@@ -44,6 +47,7 @@ export function toBatch(units: readonly Unit[]): EventBatch {
     earlyRedactions: units.flatMap((unit) => unit.earlyRedactions),
     members: [...members.values()].map(({ after, ...member }) => ({ ...member, membership: after })),
     unread: toUnreadBatch(units),
+    sticky: stickyWrites(units, now),
     txns: units.flatMap((unit) => (unit.txn ? [unit.txn] : [])),
   }
 }

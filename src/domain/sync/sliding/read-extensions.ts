@@ -1,6 +1,8 @@
 import { ProtocolError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { MAX_EXTENSION_ROOMS, MAX_THREAD_SUBSCRIPTIONS_SENT, MAX_TO_DEVICE_SENT } from '../../limits/sliding-sync.ts'
+import { MAX_STICKY_SENT } from '../../limits/sticky-events.ts'
+import type { EventPosition } from '../token.ts'
 import type { Extension, RoomExtension, SlidingExtensions } from './request.ts'
 
 /** The keys of the extensions: that of the accepted text, those of its proposal, and those of clients in use. */
@@ -15,6 +17,7 @@ const NAMES = {
     'org.matrix.msc4308.thread_subscriptions',
     'io.element.msc4308.thread_subscriptions',
   ],
+  stickyEvents: ['org.matrix.msc4354.sticky_events'],
   presence: ['presence'],
 } as const satisfies Record<keyof SlidingExtensions, readonly string[]>
 
@@ -34,6 +37,7 @@ export function readExtensions(body: Readonly<Record<string, JsonObject>>): {
   }
   const toDevice = named('toDevice')
   const threads = named('threadSubscriptions')
+  const sticky = named('stickyEvents')
   const extensions: SlidingExtensions = {
     toDevice: toDevice && {
       ...nameOf(toDevice),
@@ -45,6 +49,11 @@ export function readExtensions(body: Readonly<Record<string, JsonObject>>): {
     receipts: scoped('receipts'),
     typing: scoped('typing'),
     threadSubscriptions: threads && { ...nameOf(threads), limit: limitOf(threads, MAX_THREAD_SUBSCRIPTIONS_SENT) },
+    stickyEvents: sticky && {
+      ...nameOf(sticky),
+      limit: limitOf(sticky, MAX_STICKY_SENT),
+      since: positionOf(sticky),
+    },
     presence: nameOf(named('presence')),
   }
   const text = JSON.stringify(extensions, (key, value) => (key === 'since' ? undefined : value))
@@ -98,6 +107,14 @@ function sinceOf({ name, config: { since } }: Enabled): number | undefined {
   if (typeof since !== 'string' || !/^\d{1,15}$/.test(since))
     throw refused(name, '`since` is a `next_batch` of this extension')
   return Number(since)
+}
+
+/** A position in the stream of events. */
+function positionOf({ name, config: { since } }: Enabled): EventPosition | undefined {
+  if (since === undefined || since === null) return undefined
+  if (typeof since !== 'string' || !/^\d{1,16}(?:\.\d{1,16}){0,15}$/.test(since))
+    throw refused(name, '`since` is a `next_batch` of this extension')
+  return since.split('.').map(Number)
 }
 
 function refused(name: string, what: string): ProtocolError {

@@ -1,5 +1,6 @@
 import type { Cancellation } from '../../cancellation.ts'
 import type { PresenceState } from '../presence.ts'
+import type { EventPosition } from '../token.ts'
 import type { RequiredState } from './required-state.ts'
 import type { SlidingShape } from './shapes.ts'
 
@@ -74,5 +75,9 @@ export interface SlidingExtensions {
   readonly receipts?: RoomExtension | undefined
   readonly typing?: RoomExtension | undefined
   readonly threadSubscriptions?: (Extension & { readonly limit: number }) | undefined
+  /** `since`: how far the client was sent sticky events. */
+  readonly stickyEvents?:
+    | (Extension & { readonly limit: number; readonly since: EventPosition | undefined })
+    | undefined
   readonly presence?: Extension | undefined
 }

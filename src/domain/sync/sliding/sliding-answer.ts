@@ -37,9 +37,10 @@ export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
   const order = asksForRooms ? await roomOrderOf(look) : undefined
   const { joined, departed } = order ?? (await standing(look))
   const windows = order ? await windowsOf(look, order) : NO_ROOMS
-  const { answered, receipts, hasMore } = order ? await answersOf(look, order, windows) : NOTHING
+  const { answered, receipts, hasMore: hasMoreRooms } = order ? await answersOf(look, order, windows) : NOTHING
   const extending = extensionParts({ look, rooms: answered, joined, departed, receipts })
   const parts = extending instanceof Promise ? await extending : extending
+  const hasMore = hasMoreRooms || parts.some((part) => part.hasMore)
   const shown = answered.flatMap(({ answer }) => (answer.json ? [answer] : []))
   const counts = writeCounts(windows)
   return {

@@ -1,12 +1,12 @@
 import { AnyObject, endpoint } from '../../../http/endpoint.ts'
-import { delayOf, SendQuery, sentAt } from './send-query.ts'
+import { delayOf, MessageQuery, sentAt, stickyOf } from './send-query.ts'
 
 export const sendMessage = endpoint(
   'PUT C/rooms/{roomId}/send/{eventType}/{txnId}',
-  { auth: 'user', guests: true, limited: 'message', query: SendQuery, body: AnyObject },
+  { auth: 'user', guests: true, limited: 'message', query: MessageQuery, body: AnyObject },
   async ({ requester, params, query, exactBody, bodyOffence, path, isOldPath }, { rooms, delayedEvents }) => {
     const { roomId, eventType: type, txnId } = params
-    const sent = { content: exactBody, offence: bodyOffence, ...sentAt(requester, query) }
+    const sent = { content: exactBody, offence: bodyOffence, ...sentAt(requester, query), ...stickyOf(query) }
     const transaction = { txnId, path, ofSession: isOldPath }
     const delayMs = delayOf(query)
     if (delayMs === undefined) return { event_id: await rooms.send(requester, roomId, type, sent, transaction) }

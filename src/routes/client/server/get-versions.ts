@@ -54,6 +54,8 @@ const FEATURES = [
   'org.matrix.msc3814',
   // Events can be sent later, which clients in calls rely on.
   'org.matrix.msc4140',
+  // Events that every sync delivers for a while
+  'org.matrix.msc4354',
 ]
 
 const UNSTABLE_FEATURES = Object.fromEntries(FEATURES.map((name) => [name, true]))

@@ -3,13 +3,15 @@ import { e2eePart } from './e2ee.ts'
 import type { ExtensionPart, ExtensionScene } from './extension.ts'
 import { presencePart } from './presence.ts'
 import { receiptsPart } from './receipts.ts'
+import { stickyEventsPart } from './sticky-events.ts'
 import { threadSubscriptionsPart } from './thread-subscriptions.ts'
 import { toDevicePart } from './to-device.ts'
 import { typingPart } from './typing.ts'
 
 /** What the extensions of a request have to say. */
 export function extensionParts(scene: ExtensionScene): readonly ExtensionPart[] | Promise<readonly ExtensionPart[]> {
-  const { toDevice, e2ee, accountData, receipts, typing, threadSubscriptions, presence } = scene.look.sliding.extensions
+  const { toDevice, e2ee, accountData, receipts, typing, threadSubscriptions, stickyEvents, presence } =
+    scene.look.sliding.extensions
   const parts = [
     toDevice && toDevicePart(scene, toDevice),
     e2ee && e2eePart(scene, e2ee),
@@ -17,6 +19,7 @@ export function extensionParts(scene: ExtensionScene): readonly ExtensionPart[] 
     receipts && receiptsPart(scene, receipts),
     typing && typingPart(scene, typing),
     threadSubscriptions && threadSubscriptionsPart(scene, threadSubscriptions),
+    stickyEvents && stickyEventsPart(scene, stickyEvents),
     presence && presencePart(scene, presence),
   ]
   if (!parts.some((part) => part instanceof Promise)) return found(parts as readonly (ExtensionPart | undefined)[])

@@ -13,6 +13,8 @@ export interface ExtensionPart {
   readonly json: JsonBytes
   /** Whether it alone makes the answer worth sending. */
   readonly hasNews: boolean
+  /** Whether more is to come at the same position. */
+  readonly hasMore?: boolean
 }
 
 /** A room that the answer shows or could show: what extensions tell about. */
