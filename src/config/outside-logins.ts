@@ -73,6 +73,15 @@ export const jwtSection = section(
       maxItems: 100,
       example: ['matrix.example.org'],
     }),
+    max_age_seconds: Type.Optional(
+      Type.Integer({
+        description:
+          'How old a token may be. It must then say when it was made (`iat`). Without this option, a token must say until when it is good (`exp`).',
+        minimum: 1,
+        maximum: 31_536_000,
+        example: 300,
+      }),
+    ),
     subject_claim: text('The claim with the user name.', { default: 'sub', minLength: 1 }),
     display_name_claim: Type.Optional(
       text('The claim with the display name of a new account.', { minLength: 1, example: 'name' }),

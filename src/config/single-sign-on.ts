@@ -25,6 +25,9 @@ const provider = Type.Object(
       Type.Boolean({ description: 'Whether people may sign in to existing accounts by their user name there.' }),
     ),
     allow_registration: Type.Optional(Type.Boolean({ description: 'Whether new accounts may be created.' })),
+    omits_auth_time: Type.Optional(
+      Type.Boolean({ description: 'Whether it asks people again, and yet does not say when they signed in.' }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -41,12 +44,13 @@ const EXAMPLE = {
   email: '{{email}}',
   allow_existing_users: false,
   allow_registration: true,
+  omits_auth_time: false,
 }
 
 export const singleSignOnSection = section('Sign-in through other services that speak OpenID Connect.', {
   providers: Type.Array(provider, {
     description:
-      "The services. Register `<public_base_url>/_hearth/sso/callback` as redirect address with each. `client_secret` may be given as `client_secret_file`. `localpart`, `display_name` and `email` are templates over claims: `{{preferred_username}}`, `{{email | localpart}}` (the part before the `@`), `{{#name}}...{{/name}}` (only if the claim exists). An address counts only if the service calls it verified. With `allow_existing_users` a person takes over the account here that has their user name there: use it only for services where nobody can choose another person's name. Without `allow_registration` only people with an account can sign in.",
+      "The services. Register `<public_base_url>/_hearth/sso/callback` as redirect address with each. `client_secret` may be given as `client_secret_file`. `localpart`, `display_name` and `email` are templates over claims: `{{preferred_username}}`, `{{email | localpart}}` (the part before the `@`), `{{#name}}...{{/name}}` (only if the claim exists). An address counts only if the service calls it verified. With `allow_existing_users` a person takes over the account here that has their user name there: use it only for services where nobody can choose another person's name. Without `allow_registration` only people with an account can sign in. Before people delete their account, and the like, they have to sign in again, and the service must say when they did (`auth_time`, which OpenID Connect demands). Set `omits_auth_time` for one that leaves it out: whoever comes back from it then counts as having signed in again.",
     default: [],
     maxItems: 100,
     example: [EXAMPLE],

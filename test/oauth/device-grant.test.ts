@@ -98,6 +98,33 @@ describe('a device that shows a code', () => {
     expect((await poll(body.device_code)).body.error).toBe('access_denied')
   })
 
+  it('belongs to the first who decides, however many decide at once', async () => {
+    await world.account('mallory')
+    const { body } = await begin({ scope: scopeOf('CONTESTED0') })
+    const link = `/_hearth/account/link?user_code=${body.user_code}`
+    const asked = await Promise.all(
+      ['alice', 'mallory', 'alice', 'mallory'].map(async (name) => {
+        const browser = world.browser()
+        return { name, browser, question: await browser.signIn(await browser.open(link), name) }
+      }),
+    )
+    const done = await Promise.all(
+      asked.map(async ({ name, browser, question }, index) => {
+        const { heading } = await browser.submit(question, { decision: index === 3 ? 'deny' : 'allow' })
+        return { name, heading }
+      }),
+    )
+    const decided = done.filter(({ heading }) => heading !== 'Sign in another device')
+    expect(decided).toHaveLength(1)
+    const answer = await poll(body.device_code)
+    if (decided[0]!.heading === 'The device was refused') expect(answer.body.error).toBe('access_denied')
+    else expect((await whoami(world, answer.body.access_token)).body.user_id).toBe(`@${decided[0]!.name}:localhost`)
+    // Nobody can decide again afterwards.
+    for (const { browser, question } of asked) {
+      expect((await browser.submit(question, { decision: 'deny' })).heading).toBe('Sign in another device')
+    }
+  })
+
   it('is told to ask less often', async () => {
     const { body } = await begin()
     const ask = () =>

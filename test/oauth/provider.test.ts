@@ -63,6 +63,33 @@ describe.skipIf(chromiumPath() === undefined)('another service behind these page
     expect(await page.innerText('main')).toContain('@zoe-here:localhost')
   })
 
+  it('proves that somebody is there only if it has asked them again', async () => {
+    const { page } = await openApp()
+    await page.click('text=Continue with Example Inc.')
+    await signInAtProvider(page, 'alice')
+    await shows(page, 'Allow app.example.com?')
+    // The provider said nothing of when that was.
+    await page.goto(`${world.origin}/_hearth/account/deactivate`)
+    await shows(page, 'Confirm that it is you')
+    world.provider.asked.length = 0
+    world.provider.tampering = (claims, sign) => sign({ ...claims, auth_time: Math.floor(Date.now() / 1000) - 3_600 })
+    await page.click('text=Continue with Example Inc.')
+    await signInAtProvider(page, 'alice')
+    await shows(page, 'You were not asked to sign in again')
+    expect(world.provider.asked.map((query) => query.get('max_age'))).toEqual(['0'])
+    world.provider.tampering = (claims, sign) => sign({ ...claims, auth_time: undefined })
+    await page.goto(`${world.origin}/_hearth/account/deactivate`)
+    await page.click('text=Continue with Example Inc.')
+    await signInAtProvider(page, 'alice')
+    await shows(page, 'You were not asked to sign in again')
+    world.provider.tampering = undefined
+    await page.goto(`${world.origin}/_hearth/account/deactivate`)
+    await shows(page, 'Confirm that it is you')
+    await page.click('text=Continue with Example Inc.')
+    await signInAtProvider(page, 'alice')
+    await shows(page, 'Delete your account?')
+  })
+
   it('cannot be used to sign somebody in by a link', async () => {
     const { page } = await openApp()
     const own = await world.newBrowser()

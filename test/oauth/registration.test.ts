@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MAX_CLIENTS } from '../../src/domain/limits/oauth.ts'
 import { startAccountServer } from '../support/account-server.ts'
 import { CLIENT, type OauthWorld, openOauthWorld } from './world.ts'
 
@@ -133,4 +134,42 @@ describe('10,000 clients that nobody has used', () => {
     const refused = clients.register({ ...CLIENT, client_name: 'One too many' }, '192.0.2.9')
     await expect(refused).rejects.toMatchObject({ errcode: 'M_LIMIT_EXCEEDED' })
   })
+})
+
+describe('as many clients as are kept', () => {
+  it('give way to a new one, the longest unused first, but those that somebody is signed in with', async () => {
+    await world.db.tx(async (tx) => {
+      await tx.query('DELETE FROM oauth_client', [])
+      await tx.query(
+        `INSERT INTO oauth_client (client_id, digest, metadata, created_at, used_at)
+         SELECT 'u' || n, sha256(('u' || n)::bytea), '{}', n, n FROM generate_series(1, $1) n`,
+        [MAX_CLIENTS],
+      )
+    })
+    const account = await world.account('faithful')
+    await world.db.tx((tx) =>
+      tx.query(
+        `INSERT INTO oauth_session (user_nid, device_id, client_id, scope, grant_hash, created_at)
+         SELECT user_nid, $1, 'u1', '', 'x', 1 FROM matrix_user WHERE user_id = $2`,
+        [account.deviceId, account.userId],
+      ),
+    )
+    const { clients } = world.services.oauth
+    await clients.register({ ...CLIENT, client_name: 'One more' }, '192.0.2.9')
+    const left = await world.db.query<{ client_id: string }>(
+      "SELECT client_id FROM oauth_client WHERE client_id IN ('u1', 'u2', 'u501', 'u502') ORDER BY client_id",
+      [],
+    )
+    expect(left.map(({ client_id }) => client_id)).toEqual(['u1', 'u502'])
+    await world.db.tx((tx) => tx.query('UPDATE oauth_client SET used_at = $1', [Date.now()]))
+    await world.db.tx((tx) =>
+      tx.query(
+        `INSERT INTO oauth_client (client_id, digest, metadata, created_at, used_at)
+         SELECT 'v' || n, sha256(('v' || n)::bytea), '{}', $1::bigint, $1::bigint FROM generate_series(1, 1000) n`,
+        [Date.now()],
+      ),
+    )
+    const refused = clients.register({ ...CLIENT, client_name: 'Too many' }, '192.0.2.9')
+    await expect(refused).rejects.toMatchObject({ errcode: 'M_LIMIT_EXCEEDED' })
+  }, 60_000)
 })

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { type JWTPayload, SignJWT } from 'jose'
+import { SignJWT } from 'jose'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Api, openApi, PASSWORD, register } from '../support/api.ts'
@@ -21,8 +21,12 @@ async function open(jwt: object = {}): Promise<Api> {
   return opened.at(-1)!.api
 }
 
-const tokenOf = (claims: JWTPayload, alg = 'HS256', key: Parameters<SignJWT['sign']>[0] = Buffer.from(SECRET)) =>
-  new SignJWT(claims).setProtectedHeader({ alg }).sign(key)
+/** Good for a minute, unless the claims say otherwise. */
+const tokenOf = (
+  claims: { [claim: string]: unknown },
+  alg = 'HS256',
+  key: Parameters<SignJWT['sign']>[0] = Buffer.from(SECRET),
+) => new SignJWT({ exp: NOW() + 60, ...claims }).setProtectedHeader({ alg }).sign(key)
 const enter = (api: Api, token: string, type = 'org.matrix.login.jwt') =>
   api.request('POST', '/login', { body: { type, token } })
 const refused = { status: 403, body: { errcode: 'M_FORBIDDEN' } }
@@ -75,6 +79,54 @@ describe('a token of a service of the operator', () => {
     expect((await api.request('POST', '/login', { body: { type: 'org.matrix.login.jwt' } })).body.errcode).toBe(
       'M_MISSING_PARAM',
     )
+  })
+
+  it('is good for a time only, as it says itself or the operator', async () => {
+    const api = await open()
+    const endless = await enter(api, await tokenOf({ sub: 'alice', exp: undefined }))
+    expect(endless).toMatchObject(refused)
+    expect(endless.body.error).toContain('exp')
+    const aged = await open({ max_age_seconds: 300 })
+    expect((await enter(aged, await tokenOf({ sub: 'alice', exp: undefined, iat: NOW() - 200 }))).status).toBe(200)
+    for (const claims of [
+      { iat: NOW() - 400, exp: NOW() + 60 },
+      { exp: NOW() + 60 },
+      { iat: NOW() - 200, exp: NOW() - 100 },
+      { iat: NOW() + 600, exp: NOW() + 900 },
+    ]) {
+      expect([claims, await enter(aged, await tokenOf({ sub: 'alice', ...claims }))]).toMatchObject([claims, refused])
+    }
+  })
+
+  it('proves again who somebody is, if it was made just now', async () => {
+    const api = await open()
+    const { access_token: token } = (await enter(api, await tokenOf({ sub: 'alice' }))).body
+    const { device_id: other } = (await enter(api, await tokenOf({ sub: 'alice' }))).body
+    await enter(api, await tokenOf({ sub: 'bob' }))
+    const remove = (auth?: object) =>
+      api.request('DELETE', `/devices/${other}`, { token, body: { ...(auth && { auth }) } })
+    const { flows, session } = (await remove()).body
+    expect(flows).toEqual([{ stages: ['org.matrix.login.jwt'] }])
+    const proof = async (claims: { [claim: string]: unknown }) =>
+      remove({ type: 'org.matrix.login.jwt', session, token: await tokenOf(claims) })
+    for (const claims of [
+      { sub: 'alice' },
+      { sub: 'alice', iat: NOW() - 700, exp: NOW() + 600 },
+      { sub: 'bob', iat: NOW() },
+      { sub: 'nobody-yet', iat: NOW() },
+    ]) {
+      expect([claims, await proof(claims)]).toMatchObject([claims, { status: 401, body: { errcode: 'M_FORBIDDEN' } }])
+    }
+    expect((await remove({ type: 'org.matrix.login.jwt', session })).status).toBe(401)
+    expect((await remove({ type: 'm.login.password', session, password: '' })).status).toBe(401)
+    expect((await proof({ sub: 'alice', iat: NOW() })).status).toBe(200)
+    const [{ count }] = (await opened
+      .at(-1)!
+      .server.db.query<{ count: number }>(
+        "SELECT count(*)::int AS count FROM matrix_user WHERE user_id = '@nobody-yet:localhost'",
+        [],
+      )) as [{ count: number }]
+    expect(count).toBe(0)
   })
 
   it('may be signed by a key of its service', async () => {

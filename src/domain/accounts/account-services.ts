@@ -18,7 +18,7 @@ import type { Rooms } from '../rooms/act/rooms.ts'
 import type { SettingsCarrier } from '../rooms/act/upgrade/successions.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
-import type { JwtLogins } from '../sso/jwt-logins.ts'
+import { JWT_STAGE, type JwtLogins } from '../sso/jwt-logins.ts'
 import { createOutsideLogins } from '../sso/outside-logins.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { CAPTCHA_STAGE, captchaStage } from './captcha.ts'
@@ -175,6 +175,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     'org.matrix.cross_signing_reset': keyApprovals.stage,
     'm.login.dummy': { prove: async () => ({}) },
     'm.login.password': { prove: logins.provePassword },
+    [JWT_STAGE]: { prove: jwtLogins.prove },
     'm.login.sso': { prove: outOfBand('Sign in on the fallback page, and ask again with the session alone.') },
     ...(captcha && { [CAPTCHA_STAGE]: captcha }),
     [TERMS_STAGE]: registrationTerms.stage,

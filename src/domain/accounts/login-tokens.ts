@@ -9,9 +9,17 @@ import { accountLocked } from './requester.ts'
 
 /** Tokens that allow one login (client-server API, "Token-based user login"). */
 export interface LoginTokens {
-  issue(userNid: number): Promise<{ readonly token: string; readonly expiresInMs: number }>
+  /** @param provenAt when the user proved who they are, if they did so for this token */
+  issue(userNid: number, provenAt?: number): Promise<{ readonly token: string; readonly expiresInMs: number }>
   /** Consumes a token and returns its user. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
-  redeem(tx: Tx, token: string): Promise<{ readonly userNid: number; readonly userId: UserId }>
+  redeem(tx: Tx, token: string): Promise<LoginTokenUser>
+}
+
+export interface LoginTokenUser {
+  readonly userNid: number
+  readonly userId: UserId
+  /** When they proved who they are; undefined if that is not known. */
+  readonly provenAt: number | undefined
 }
 
 const LOGIN_TOKENS = tokenKind('hearth_login_')
@@ -25,10 +33,10 @@ export function createLoginTokens(deps: {
   const { db, clock, random, config } = deps
   const expiresInMs = config.login_tokens.lifetime_seconds * 1000
   return {
-    async issue(userNid) {
+    async issue(userNid, provenAt) {
       const token = LOGIN_TOKENS.make(random)
       await db.tx((tx) =>
-        insertLoginToken(tx, { hash: hashToken(token), userNid, expiresAt: clock.now() + expiresInMs }),
+        insertLoginToken(tx, { hash: hashToken(token), userNid, expiresAt: clock.now() + expiresInMs, provenAt }),
       )
       return { token, expiresInMs }
     },
@@ -41,7 +49,7 @@ export function createLoginTokens(deps: {
         throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
       }
       if (found.is_locked) throw accountLocked()
-      return { userNid: found.user_nid, userId: found.user_id }
+      return { userNid: found.user_nid, userId: found.user_id, provenAt: found.proven_at ?? undefined }
     },
   }
 }

@@ -14,6 +14,8 @@ import { findThreepidOwner } from '../../store/accounts/user-threepids.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import { networkOf } from '../network.ts'
+import { JWT_SOURCE, JWT_STAGE } from '../sso/jwt-logins.ts'
+import { LDAP_SOURCE } from '../sso/ldap-passwords.ts'
 import type { Devices } from './devices.ts'
 import type { UiaStage } from './interactive-auth.ts'
 import { checkDeviceWish, type DeviceWish, type Issued, issueToken } from './issue-token.ts'
@@ -55,7 +57,7 @@ export interface Logins {
    * @throws ProtocolError `M_USER_DEACTIVATED`, `M_USER_LOCKED`
    */
   byProof(userId: UserId, device: DeviceWish): Promise<LoggedIn>
-  /** How a user can authenticate again: by password, if the account has one, or by single sign-on. */
+  /** How a user can authenticate again: by a password, theirs or of the directory, by single sign-on, or by a token of an outside service. */
   proofsOf(userNid: number): Promise<readonly UiaFlow[]>
   /** The stage `m.login.password`: the requester gives their own password again. Without a requester, `auth` names the user. */
   provePassword: UiaStage['prove']
@@ -92,7 +94,7 @@ interface LoginDeps {
   readonly loginTokens: LoginTokens
   /** Whose name and password these are in a directory of the operator; undefined if nobody's. */
   readonly outside?: ((name: string, password: string) => Promise<UserId | undefined>) | undefined
-  readonly config: Pick<Config, 'server_name' | 'sso' | 'sessions' | 'rate_limits'>
+  readonly config: Pick<Config, 'server_name' | 'sso' | 'jwt' | 'sessions' | 'rate_limits'>
 }
 
 /** Checks who has a name and a password, at the same cost whether anybody has. */
@@ -155,6 +157,7 @@ export function createLogins(deps: LoginDeps): Logins {
   const { db, passwords, sessions, devices, loginTokens, config } = deps
   const { authenticate, refusals } = createPasswordCheck(deps)
   const providers = new Set(config.sso.providers.map(({ id }) => id))
+  const takesTokens = config.jwt.secret !== undefined
 
   /** The password may have changed, or the account may have been deactivated, since the password was checked. */
   async function requireUnchanged(tx: Tx, account: AccountRow): Promise<void> {
@@ -209,8 +212,8 @@ export function createLogins(deps: LoginDeps): Logins {
     async byToken(token, device) {
       checkDeviceWish(device)
       const { userNid, ...loggedIn } = await db.tx(async (tx) => {
-        const owner = await loginTokens.redeem(tx, token)
-        return { ...owner, ...(await issueToken(tx, deps, owner.userNid, device)) }
+        const { userNid: nid, userId } = await loginTokens.redeem(tx, token)
+        return { userNid: nid, userId, ...(await issueToken(tx, deps, nid, device)) }
       })
       sessions.forget(userNid, loggedIn.deviceId)
       await devices.announce(userNid, loggedIn)
@@ -219,10 +222,15 @@ export function createLogins(deps: LoginDeps): Logins {
     },
 
     async proofsOf(userNid) {
-      if (providers.size === 0) return [[PASSWORD_STAGE]]
-      const [withPassword, linked] = await Promise.all([hasPassword(db, userNid), findProvidersOf(db, userNid)])
-      if (!linked.some((provider) => providers.has(provider))) return [[PASSWORD_STAGE]]
-      return withPassword ? [[PASSWORD_STAGE], ['m.login.sso']] : [['m.login.sso']]
+      if (providers.size === 0 && !takesTokens) return [[PASSWORD_STAGE]]
+      const [ownPassword, linked] = await Promise.all([hasPassword(db, userNid), findProvidersOf(db, userNid)])
+      const hasDirectory = deps.outside !== undefined && linked.includes(LDAP_SOURCE)
+      const flows = [
+        ...(ownPassword || hasDirectory ? [[PASSWORD_STAGE]] : []),
+        ...(linked.some((provider) => providers.has(provider)) ? [['m.login.sso']] : []),
+        ...(takesTokens && linked.includes(JWT_SOURCE) ? [[JWT_STAGE]] : []),
+      ]
+      return flows.length > 0 ? flows : [[PASSWORD_STAGE]]
     },
 
     async provePassword(auth, { requester, address = 'unknown' }) {

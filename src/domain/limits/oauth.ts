@@ -3,6 +3,9 @@ export const MAX_UNUSED_CLIENTS_PER_NETWORK = 50
 export const MAX_UNUSED_CLIENTS = 10_000
 /** How long a client is safe from that: a person may be signing in with it. */
 export const NEW_CLIENT_SAFE_MS = 30 * 60 * 1000
+/** All clients that are kept. One more removes those that are without sessions, the longest unused first, so many at once. */
+export const MAX_CLIENTS = 50_000
+export const CLIENTS_REMOVED_AT_ONCE = 500
 /** The longest registration of a client. */
 export const MAX_CLIENT_METADATA_BYTES = 16 * 1024
 /** How long a client may wait for its first sign-in, and be without sessions after its last. */

@@ -10,6 +10,7 @@ import {
   type AuthorizationServerDeps,
   COOKIE_PREFIX,
   configuration,
+  DecidedBefore,
   RESOURCE,
   SESSION_COOKIE,
 } from './provider-configuration.ts'
@@ -61,7 +62,7 @@ export interface AuthorizationServer {
   decide(cookies: string | undefined, decision: { readonly userNid: number } | 'denied'): Promise<string | undefined>
   /** The device with this code, as a person typed it. */
   pendingDevice(userCode: string): Promise<PendingDevice | undefined>
-  /** False if the device has stopped waiting. */
+  /** False if the device has stopped waiting, or if somebody else has decided first. */
   decideDevice(userCode: string, decision: { readonly userNid: number } | 'denied'): Promise<boolean>
 }
 
@@ -163,8 +164,13 @@ function deviceDecisions(
         const authTime = Math.floor(clock.now() / 1000)
         Object.assign(code, { accountId: String(decision.userNid), grantId, scope, resource: RESOURCE, authTime })
       }
-      await code.save()
-      return true
+      try {
+        await code.save()
+        return true
+      } catch (error) {
+        if (error instanceof DecidedBefore) return false
+        throw error
+      }
     },
   }
 }

@@ -5,7 +5,9 @@ import { type ClientMetadata, readClientMetadata } from '../../core/oauth/client
 import type { Database } from '../../store/db/db.ts'
 import {
   type ClientRow,
+  countClients,
   countUnusedClients,
+  deleteIdleClients,
   deleteUnusedClients,
   findClient,
   findClientByDigest,
@@ -13,6 +15,8 @@ import {
 } from '../../store/oauth/clients.ts'
 import type { Clock, Random } from '../clock.ts'
 import {
+  CLIENTS_REMOVED_AT_ONCE,
+  MAX_CLIENTS,
   MAX_UNUSED_CLIENTS,
   MAX_UNUSED_CLIENTS_PER_NETWORK,
   NEW_CLIENT_SAFE_MS,
@@ -44,7 +48,7 @@ function toClient({ client_id, metadata, created_at }: ClientRow): Client {
 }
 
 function tooMany(): ProtocolError {
-  const error = 'Too many apps were registered and never used. Try again later.'
+  const error = 'Too many apps are registered here. Try again later.'
   return new ProtocolError('M_LIMIT_EXCEEDED', error, { extra: { retry_after_ms: UNUSED_CLIENT_KEPT_MS / 24 } })
 }
 
@@ -60,6 +64,13 @@ export function createClients(deps: {
     return (await db.tx((tx) => deleteUnusedClients(tx, clock.now() - NEW_CLIENT_SAFE_MS, REMOVED_AT_ONCE))) > 0
   }
 
+  /** Also used ones give way once nobody has a session of them: an account could have used very many. */
+  async function isRoomForOne(): Promise<boolean> {
+    if ((await countClients(db, MAX_CLIENTS)) < MAX_CLIENTS) return true
+    const before = clock.now() - NEW_CLIENT_SAFE_MS
+    return (await db.tx((tx) => deleteIdleClients(tx, before, CLIENTS_REMOVED_AT_ONCE))) > 0
+  }
+
   return {
     async register(body, network) {
       const metadata = readClientMetadata(body)
@@ -69,6 +80,7 @@ export function createClients(deps: {
       const unused = await countUnusedClients(db, network, MAX_UNUSED_CLIENTS)
       if (unused.own >= MAX_UNUSED_CLIENTS_PER_NETWORK) throw tooMany()
       if (unused.all >= MAX_UNUSED_CLIENTS && !(await makeRoom())) throw tooMany()
+      if (!(await isRoomForOne())) throw tooMany()
       const clientId = random.bytes(ID_BYTES).toString('base64url')
       const client = { clientId, digest, metadata, network, createdAt: clock.now() }
       return toClient(await db.tx((tx) => insertClient(tx, client)))

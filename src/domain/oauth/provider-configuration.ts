@@ -20,6 +20,9 @@ export interface AuthorizationServerDeps extends Pick<StateDeps, 'db' | 'clock'>
   readonly log: Logger
 }
 
+/** Somebody has decided about a device before. */
+export class DecidedBefore extends Error {}
+
 /** The one resource that tokens are for. */
 export const RESOURCE = 'urn:matrix:client'
 export const COOKIE_PREFIX = 'hearth-oauth-'
@@ -63,6 +66,7 @@ export function configuration(deps: AuthorizationServerDeps, provider: () => Pro
       errors: {
         full,
         usedTwice: () => new errors.InvalidGrant('it was used before'),
+        decided: () => new DecidedBefore(),
         slowDown: () => new errors.CustomOIDCProviderError('slow_down', 'ask less often'),
       },
     }),

@@ -3,6 +3,7 @@ import type { Database } from '../../store/db/db.ts'
 import {
   consumeState,
   countStates,
+  decideState,
   deleteOldestStates,
   deleteState,
   deleteStatesOfGrant,
@@ -34,6 +35,8 @@ export interface StateErrors {
   readonly full: () => Error
   readonly usedTwice: () => Error
   readonly slowDown: () => Error
+  /** For this server itself. */
+  readonly decided: () => Error
 }
 
 export interface StateDeps {
@@ -92,11 +95,18 @@ export function stateAdapters({
       async upsert(id, payload, expiresIn) {
         const text = JSON.stringify(payload)
         if (text.length > MAX_AUTHORIZATION_BYTES) throw errors.full()
-        await makeRoom(model)
         const { grantId, userCode } = payload
+        const grantHash = typeof grantId === 'string' ? hashToken(grantId) : undefined
+        if (model === 'DeviceCode' && userCode === undefined) {
+          // Of two people who decide at once, the first counts.
+          const decision = { payload: text, grantHash, now: clock.now() }
+          if (!(await db.tx((tx) => decideState(tx, keyOf(id), decision)))) throw errors.decided()
+          return
+        }
+        await makeRoom(model)
         const state = {
           payload: text,
-          grantHash: typeof grantId === 'string' ? hashToken(grantId) : undefined,
+          grantHash,
           userCodeHash: typeof userCode === 'string' ? hashToken(userCode) : undefined,
           expiresAt: clock.now() + expiresIn * 1000,
         }

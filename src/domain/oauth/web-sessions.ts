@@ -37,7 +37,7 @@ export interface WebSessions {
   signInAs(userId: UserId): Promise<string>
   /** @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED` */
   signInByPassword(name: string, password: string, address: string): Promise<string>
-  /** Consumes a login token. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
+  /** Consumes a login token. It says when its person proved who they are: else that counts as long ago. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
   signInByToken(token: string): Promise<string>
   find(secret: string | undefined): Promise<WebSession | undefined>
   /** Keeps this browser signed in although its user has just changed the password. */
@@ -49,6 +49,7 @@ export interface WebSessions {
 const SECRET_BYTES = 32
 const SECRET = /^[\w-]{43}$/
 const TOUCH_EVERY_MS = 60_000
+const LONG_AGO = 0
 
 export function createWebSessions(deps: {
   readonly db: Database
@@ -60,9 +61,9 @@ export function createWebSessions(deps: {
   const { db, clock, random, logins, loginTokens } = deps
   const newSecret = (): string => random.bytes(SECRET_BYTES).toString('base64url')
 
-  async function begin(tx: Tx, userNid: number): Promise<string> {
+  async function begin(tx: Tx, userNid: number, provenAt = clock.now()): Promise<string> {
     const secret = newSecret()
-    const session = { hash: hashToken(secret), userNid, now: clock.now() }
+    const session = { hash: hashToken(secret), userNid, provenAt, now: clock.now() }
     await insertWebSession(tx, session, MAX_WEB_SESSIONS_PER_USER)
     return secret
   }
@@ -86,7 +87,11 @@ export function createWebSessions(deps: {
         return begin(tx, userNid)
       })
     },
-    signInByToken: (token) => db.tx(async (tx) => begin(tx, (await loginTokens.redeem(tx, token)).userNid)),
+    signInByToken: (token) =>
+      db.tx(async (tx) => {
+        const { userNid, provenAt = LONG_AGO } = await loginTokens.redeem(tx, token)
+        return begin(tx, userNid, provenAt)
+      }),
     async find(secret) {
       if (secret === undefined || !SECRET.test(secret)) return undefined
       const now = clock.now()

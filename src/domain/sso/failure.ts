@@ -41,7 +41,8 @@ export class SignInFailure extends ProtocolError {
 
 /** The purpose of a sign-in: to give a client a token, or to complete a stage of user-interactive authentication. */
 export type Purpose =
-  | { readonly kind: 'login'; readonly returnTo: string }
+  /** `isAgain`: the person is known, and has to prove again who they are. */
+  | { readonly kind: 'login'; readonly returnTo: string; readonly isAgain?: boolean }
   /** `session` is that of the user-interactive authentication. */
   | { readonly kind: 'proof'; readonly session: string }
 

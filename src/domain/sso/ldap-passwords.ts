@@ -12,7 +12,8 @@ import type { OutsideAccounts } from './outside-accounts.ts'
  */
 export type LdapPasswords = (name: string, password: string) => Promise<UserId | undefined>
 
-const SOURCE = 'login:ldap'
+/** Where the account of somebody in the directory is linked to. */
+export const LDAP_SOURCE = 'login:ldap'
 
 /** @returns undefined where no directory is configured */
 export function createLdapPasswords(deps: {
@@ -41,6 +42,6 @@ export function createLdapPasswords(deps: {
     const person = await verify(name, password)
     if (person === undefined) return undefined
     const { name: subject, displayName, email } = person
-    return accountOf(SOURCE, { subject: subject.toLowerCase(), displayName, email }, config.ldap)
+    return accountOf(LDAP_SOURCE, { subject: subject.toLowerCase(), displayName, email }, config.ldap)
   }
 }

@@ -15,10 +15,11 @@ export type OutsideLoginParts = Parameters<typeof createExternalAccounts>[0] &
   Pick<Parameters<typeof createJwtLogins>[0], 'config'>
 
 export function createOutsideLogins({ config, db, clock, registration, log }: OutsideLoginParts): OutsideLogins {
-  const accountOf = createOutsideAccounts(createExternalAccounts({ config, db, clock, registration }))
+  const accounts = createExternalAccounts({ config, db, clock, registration })
+  const accountOf = createOutsideAccounts(accounts)
   const directory = createLdapDirectory(config)
   return {
     ldapPasswords: createLdapPasswords({ config, directory, accountOf, log }),
-    jwtLogins: createJwtLogins({ config, clock, accountOf }),
+    jwtLogins: createJwtLogins({ config, clock, accounts, accountOf }),
   }
 }

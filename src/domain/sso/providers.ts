@@ -19,6 +19,7 @@ export interface Provider {
   readonly newcomerOf: ClaimMapping
   readonly takesExistingUsers: boolean
   readonly makesAccounts: boolean
+  readonly omitsAuthTime: boolean
 }
 
 const DEFAULT_SCOPES = ['openid', 'profile', 'email']
@@ -48,6 +49,7 @@ export function openProviders(deps: {
       newcomerOf: claimMapping(each),
       takesExistingUsers: each.allow_existing_users === true,
       makesAccounts: each.allow_registration !== false,
+      omitsAuthTime: each.omits_auth_time === true,
     }
     return [each.id, provider]
   })

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import type { UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { isReturnAddress, isUnderOneOf, withLoginToken } from '../../core/return-address.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
 import { type Identity, ProviderError } from '../../outbound/openid-provider.ts'
@@ -113,9 +114,22 @@ export function createSingleSignOn(deps: {
     }
   }
 
-  async function signIn(account: ExternalAccountRow, returnTo: string): Promise<SignedIn> {
+  /**
+   * When a person whom this server had asked again has signed in at the provider.
+   * @throws SignInFailure `not-again` if that was before, or the provider does not say
+   */
+  function provenAgain(flow: Flow, claims: JsonObject): number {
+    const signedInAt = authTimeOf(claims)
+    if (signedInAt === undefined && providers.get(flow.providerId)?.omitsAuthTime) return clock.now()
+    if (signedInAt === undefined || signedInAt < flow.startedAt - CLOCK_TOLERANCE_MS) {
+      throw new SignInFailure('not-again', flow)
+    }
+    return Math.min(signedInAt, clock.now())
+  }
+
+  async function signIn(account: ExternalAccountRow, returnTo: string, provenAt?: number): Promise<SignedIn> {
     if (account.deactivated_at !== null) throw new SignInFailure('deactivated')
-    const { token } = await loginTokens.issue(account.user_nid)
+    const { token } = await loginTokens.issue(account.user_nid, provenAt)
     return {
       kind: 'signed-in',
       userId: account.user_id,
@@ -125,25 +139,28 @@ export function createSingleSignOn(deps: {
     }
   }
 
-  /** The person who signs in again must be the session's user, and the provider must have asked again (if it says when it did). */
+  /** The person who signs in again must be the session's user, and the provider must have asked again. */
   async function prove(flow: Flow, session: string, { subject, claims }: Identity): Promise<Arrival> {
     const [account, view] = [await accounts.find(flow.providerId, subject), await interactiveAuth.look(session)]
     if (view === undefined) throw new SignInFailure('ended')
     if (account === undefined || account.user_nid !== view.userNid) throw new SignInFailure('other-person', flow)
     if (account.deactivated_at !== null) throw new SignInFailure('deactivated')
-    const { auth_time: signedInAt } = claims
-    if (typeof signedInAt === 'number' && signedInAt * 1000 < flow.startedAt - CLOCK_TOLERANCE_MS) {
-      throw new SignInFailure('not-again', flow)
-    }
+    provenAgain(flow, claims)
     await interactiveAuth.complete(session, SSO_STAGE, { provider: flow.providerId })
     return { kind: 'proven' }
   }
 
-  async function login(flow: Flow, returnTo: string, identity: Identity, browser: string): Promise<Arrival> {
+  async function login(
+    flow: Flow,
+    { returnTo, isAgain }: { readonly returnTo: string; readonly isAgain?: boolean },
+    identity: Identity,
+    browser: string,
+  ): Promise<Arrival> {
     const known = await accounts.find(flow.providerId, identity.subject)
-    if (known !== undefined) return signIn(known, returnTo)
+    const provenAt = isAgain ? provenAgain(flow, identity.claims) : authTimeOf(identity.claims)
+    if (known !== undefined) return signIn(known, returnTo, provenAt)
     const found = await asking(flow, (provider) => firstSignIn(provider, identity, accounts))
-    if ('account' in found) return signIn(found.account, returnTo)
+    if ('account' in found) return signIn(found.account, returnTo, provenAt)
     return { kind: 'unnamed', flow: await flows.park(flow, browser, found.person) }
   }
 
@@ -154,7 +171,8 @@ export function createSingleSignOn(deps: {
       const { purpose } = attempt
       if (purpose.kind === 'login' && !isReturnAddress(purpose.returnTo)) throw new SignInFailure('bad-address')
       const browser = flows.browserSecret(cookie)
-      const wish = purpose.kind === 'proof' ? 'again' : wantsAccount ? 'register' : undefined
+      const isAgain = purpose.kind === 'proof' || purpose.isAgain
+      const wish = isAgain ? 'again' : wantsAccount ? 'register' : undefined
       const location = await asking(attempt, async ({ service }) => {
         const flow = await flows.begin(attempt, browser)
         return service.authorizationUrl(flows.secretsOf(flow, browser), wish)
@@ -171,7 +189,7 @@ export function createSingleSignOn(deps: {
         throw new SignInFailure('refused', flow)
       const { purpose } = flow
       if (purpose.kind === 'proof') return prove(flow, purpose.session, identity)
-      return login(flow, purpose.returnTo, identity, browser)
+      return login(flow, purpose, identity, browser)
     },
 
     async nameChoice(flow, browser) {
@@ -201,4 +219,9 @@ export function createSingleSignOn(deps: {
       return { userId, operation, providers: ids.flatMap((id) => providers.get(id) ?? []) }
     },
   }
+}
+
+/** When the person signed in at the provider, in milliseconds, if it says so (OpenID Connect Core 1.0, section 2). */
+function authTimeOf({ auth_time }: JsonObject): number | undefined {
+  return typeof auth_time === 'number' ? Math.floor(auth_time * 1000) : undefined
 }

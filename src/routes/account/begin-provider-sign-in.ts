@@ -17,7 +17,9 @@ export const beginProviderSignIn = endpoint(
       const next = ownPage(request.query.next)
       const query = new URLSearchParams({ next, proof: proofFor(visitor, `provider ${next}`) })
       const returnTo = `${publicBaseUrl(config)}${SIGNED_IN_PATH}?${query}`
-      const attempt = { providerId: request.params.provider, purpose: { kind: 'login', returnTo } } as const
+      // Whoever is signed in and comes here has to prove again who they are, or wants another account.
+      const isAgain = visitor.session !== undefined
+      const attempt = { providerId: request.params.provider, purpose: { kind: 'login', returnTo, isAgain } } as const
       const { location, browser } = await singleSignOn.begin(attempt, cookieOf(request, config))
       return goTo(location, [...visitor.cookies, ssoCookie(config, browser)])
     }),

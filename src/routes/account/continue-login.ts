@@ -13,8 +13,7 @@ export const continueLogin = endpoint(
     orFailurePage(services, request, async () => {
       const returnTo = returnAddressOf(request.query)
       const next = `/_hearth/account/continue?${new URLSearchParams({ redirectUrl: returnTo })}`
-      // The token also signs in to these pages, which counts as a fresh proof.
-      return whenSignedIn(request, services, { proof: 'just now', next }, async ({ session }) => {
+      return whenSignedIn(request, services, { proof: 'signed in', next }, async ({ session }) => {
         const { token } = await services.loginTokens.issue(session.userNid)
         const values = {
           client: nameOfAddress(returnTo),

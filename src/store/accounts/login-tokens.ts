@@ -5,37 +5,36 @@ import type { Tx } from '../db/db.ts'
 
 export async function insertLoginToken(
   tx: Tx,
-  token: { readonly hash: Buffer; readonly userNid: number; readonly expiresAt: number },
+  token: {
+    readonly hash: Buffer
+    readonly userNid: number
+    readonly expiresAt: number
+    /** When the user proved who they are; undefined if that is not known. */
+    readonly provenAt: number | undefined
+  },
 ): Promise<void> {
-  await tx.query('INSERT INTO login_token (token_hash, user_nid, expires_at) VALUES ($1, $2, $3)', [
+  await tx.query('INSERT INTO login_token (token_hash, user_nid, expires_at, proven_at) VALUES ($1, $2, $3, $4)', [
     token.hash,
     token.userNid,
     token.expiresAt,
+    token.provenAt ?? null,
   ])
 }
 
+export interface LoginTokenOwner {
+  readonly user_nid: number
+  readonly user_id: UserId
+  readonly deactivated_at: number | null
+  readonly is_locked: boolean
+  readonly proven_at: number | null
+}
+
 /** Uses up a token and gives its user; if several callers try at once, one gets it. */
-export async function takeLoginToken(
-  tx: Tx,
-  hash: Buffer,
-  now: number,
-): Promise<
-  | {
-      readonly user_nid: number
-      readonly user_id: UserId
-      readonly deactivated_at: number | null
-      readonly is_locked: boolean
-    }
-  | undefined
-> {
-  const [row] = await tx.query<{
-    user_nid: number
-    user_id: UserId
-    deactivated_at: number | null
-    is_locked: boolean
-  }>(
-    `WITH taken AS (DELETE FROM login_token WHERE token_hash = $1 AND expires_at > $2 RETURNING user_nid)
-     SELECT user_nid, user_id, deactivated_at, is_locked FROM taken JOIN account USING (user_nid) JOIN matrix_user USING (user_nid)`,
+export async function takeLoginToken(tx: Tx, hash: Buffer, now: number): Promise<LoginTokenOwner | undefined> {
+  const [row] = await tx.query<LoginTokenOwner>(
+    `WITH taken AS (DELETE FROM login_token WHERE token_hash = $1 AND expires_at > $2 RETURNING user_nid, proven_at)
+     SELECT user_nid, user_id, deactivated_at, is_locked, proven_at
+     FROM taken JOIN account USING (user_nid) JOIN matrix_user USING (user_nid)`,
     [hash, now],
   )
   return row

@@ -70,6 +70,30 @@ export async function deleteUnusedClients(tx: Tx, before: number, atMost: number
   return rows.length
 }
 
+/** How many clients there are; at most so many are counted. */
+export async function countClients(reader: Reader, atMost: number): Promise<number> {
+  const [row] = await reader.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM (SELECT 1 FROM oauth_client LIMIT $1) c',
+    [atMost],
+  )
+  return row!.count
+}
+
+/**
+ * Removes so many of those clients that nobody has a session of, the longest unused first. Those of which somebody was asked since a moment
+ * stay. Gives how many.
+ */
+export async function deleteIdleClients(tx: Tx, before: number, atMost: number): Promise<number> {
+  const rows = await tx.query(
+    `DELETE FROM oauth_client WHERE client_id IN (
+       SELECT client_id FROM oauth_client c
+       WHERE coalesce(used_at, created_at) < $1 AND NOT EXISTS (SELECT 1 FROM oauth_session s WHERE s.client_id = c.client_id)
+       ORDER BY coalesce(used_at, created_at) LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING 1 AS one`,
+    [before, atMost],
+  )
+  return rows.length
+}
+
 /** Notes that somebody signed in with a client. */
 export async function markClientUsed(tx: Tx, clientId: string, now: number): Promise<void> {
   await tx.query('UPDATE oauth_client SET used_at = $2, network = NULL WHERE client_id = $1', [clientId, now])

@@ -59,6 +59,20 @@ export async function consumeState(tx: Tx, { model, idHash }: StateKey, now: num
   return rows.length === 1
 }
 
+/** Stores what a person decided, and forgets what they typed; false if somebody has decided before, or it does not exist any more. */
+export async function decideState(
+  tx: Tx,
+  { model, idHash }: StateKey,
+  state: { readonly payload: string; readonly grantHash: Buffer | undefined; readonly now: number },
+): Promise<boolean> {
+  const rows = await tx.query(
+    `UPDATE oauth_state SET payload = $3, grant_hash = $4, user_code_hash = NULL
+     WHERE model = $1 AND id_hash = $2 AND user_code_hash IS NOT NULL AND expires_at > $5 RETURNING 1 AS one`,
+    [model, idHash, state.payload, state.grantHash ?? null, state.now],
+  )
+  return rows.length === 1
+}
+
 /** Records that a device asks; false if it asked after `since` before. */
 export async function recordPoll(
   tx: Tx,

@@ -18,7 +18,7 @@ const STAMP = `sha256(convert_to(coalesce(a.password_hash, ''), 'UTF8'))`
 /** Signs a browser in. Beyond so many browsers, the one that was unused for longest is signed out. */
 export async function insertWebSession(
   tx: Tx,
-  session: { readonly hash: Buffer; readonly userNid: number; readonly now: number },
+  session: { readonly hash: Buffer; readonly userNid: number; readonly provenAt: number; readonly now: number },
   mostPerUser: number,
 ): Promise<void> {
   await tx.query(
@@ -28,8 +28,8 @@ export async function insertWebSession(
   )
   await tx.query(
     `INSERT INTO web_session (session_hash, user_nid, password_stamp, created_at, proven_at, used_at)
-     SELECT $1, a.user_nid, ${STAMP}, $3, $3, $3 FROM account a WHERE a.user_nid = $2`,
-    [session.hash, session.userNid, session.now],
+     SELECT $1, a.user_nid, ${STAMP}, $3, $4, $3 FROM account a WHERE a.user_nid = $2`,
+    [session.hash, session.userNid, session.now, session.provenAt],
   )
 }
 
