@@ -32,11 +32,7 @@ const MAX_TAKEN_UP = 1_000
 
 const hasCome = ({ before, after }: MembershipChange): boolean => after === 'join' && before !== 'join'
 
-/**
- * A server that shared no room with a user has heard of no change of the user's devices. It gets the list's version, so that it fetches
- * the whole list. Delivery is not guaranteed: a client that encrypts for the user fetches the devices anyway.
- */
-export function createNewNeighbours(parts: {
+export interface NewNeighbourParts {
   readonly base: Pick<Base, 'db' | 'clock' | 'log'>
   readonly roomBase: {
     readonly registry: Pick<RoomRegistry, 'peek' | 'getByNid'>
@@ -49,11 +45,20 @@ export function createNewNeighbours(parts: {
     readonly deviceListNews: Pick<RemoteDeviceLists, 'queue' | 'queued'>
     readonly outgoing: Pick<Outgoing, 'reaches' | 'again' | 'edu' | 'holdBack'>
   }
-}): NewNeighbours {
+}
+
+/**
+ * A server that shared no room with a user has heard of no change of the user's devices. It gets the list's version, so that it fetches
+ * the whole list. Delivery is not guaranteed: a client that encrypts for the user fetches the devices anyway.
+ */
+export function createNewNeighbours(parts: NewNeighbourParts): NewNeighbours {
   const { db, clock, log } = parts.base
-  const { registry, userRooms, events, sticky } = parts.roomBase
+  const { registry, userRooms, sticky } = parts.roomBase
   const { deviceListNews: deviceLists, outgoing } = parts.sending
   const presenceOf = parts.syncBase.presence.of
+  const failed = (err: unknown) =>
+    log.debug({ err }, 'servers that now share a room with a user were not sent all that they should know')
+  const sendSticky = createStickySending(parts, failed)
 
   function tellPresence(servers: readonly ServerName[], users: Iterable<PresenceOf | undefined>): void {
     const push: JsonObject[] = []
@@ -110,20 +115,7 @@ export function createNewNeighbours(parts: {
         [...room.localMembers.values()].map(({ userId }) => presenceOf(userId)),
       )
     }
-    if (servers.length === 0 || sticky.newest(room.nid, 1).length === 0) return
-    for (const ms of STICKY_SENT_AFTER_MS)
-      setTimeout(() => void sendSticky(room.nid, servers).catch(failed), ms).unref()
-  }
-
-  /** No join brings these (MSC4354, "Federation behaviour"). Other servers send theirs. Nobody minds an event that comes twice. */
-  async function sendSticky(roomNid: number, servers: readonly ServerName[]): Promise<void> {
-    const room = await registry.getByNid(roomNid)
-    const found = await events.load(sticky.newest(room.nid, MAX_STICKY_SENT_AGAIN))
-    const own = [...found.values()].filter(({ senderNid }) => room.localMembers.has(senderNid))
-    outgoing.again(
-      servers,
-      own.sort((one, other) => one.nid - other.nid),
-    )
+    sendSticky(room.nid, servers)
   }
 
   async function tell(
@@ -136,9 +128,6 @@ export function createNewNeighbours(parts: {
     const hasNews = isSmall(room) || (!sticky.isEmpty && sticky.newest(room.nid, 1).length > 0)
     if (own.length === 0 && others.length > 0 && room.localMembers.size > 0 && hasNews) await othersCame(room, others)
   }
-
-  const failed = (err: unknown) =>
-    log.debug({ err }, 'servers that now share a room with a user were not sent all that they should know')
 
   function committed(room: Room, members: readonly MembershipChange[]): void {
     if (members.length === 0 || !room.isShared) return
@@ -161,5 +150,28 @@ export function createNewNeighbours(parts: {
       }
       release()
     },
+  }
+}
+
+/**
+ * Sends servers what of ours is sticky in a room, a while after their first user came into it: no join brings that (MSC4354, "Federation
+ * behaviour"). Nobody minds an event that comes twice.
+ */
+function createStickySending({ roomBase, sending }: NewNeighbourParts, failed: (err: unknown) => void) {
+  const { registry, events, sticky } = roomBase
+
+  async function send(roomNid: number, servers: readonly ServerName[]): Promise<void> {
+    const { localMembers } = await registry.getByNid(roomNid)
+    const found = await events.load(sticky.newest(roomNid, MAX_STICKY_SENT_AGAIN))
+    const own = [...found.values()].filter(({ senderNid }) => localMembers.has(senderNid))
+    sending.outgoing.again(
+      servers,
+      own.sort((one, other) => one.nid - other.nid),
+    )
+  }
+
+  return (roomNid: number, servers: readonly ServerName[]): void => {
+    if (servers.length === 0 || sticky.newest(roomNid, 1).length === 0) return
+    for (const ms of STICKY_SENT_AFTER_MS) setTimeout(() => void send(roomNid, servers).catch(failed), ms).unref()
   }
 }

@@ -13,7 +13,7 @@ import { MAX_SSO_SUBJECT_CHARS } from '../limits.ts'
 import { SIGNED_IN_PATH } from '../oauth/addresses.ts'
 import { publicBaseUrl } from '../public-address.ts'
 import { createExternalAccounts } from './external-accounts.ts'
-import { type SignInAttempt, SignInFailure } from './failure.ts'
+import { type Purpose, type SignInAttempt, SignInFailure } from './failure.ts'
 import { firstSignIn } from './first-sign-in.ts'
 import { createFlows, type Flow } from './flows.ts'
 import { openProviders, type Provider } from './providers.ts'
@@ -80,10 +80,12 @@ export interface SingleSignOn {
   demandOf(session: string): Promise<Demand>
 }
 
+type Login = Extract<Purpose, { readonly kind: 'login' }>
+
 /** A provider's clock may differ by this much. */
 const CLOCK_TOLERANCE_MS = 60_000
 
-export function createSingleSignOn(deps: {
+export interface SingleSignOnDeps {
   readonly base: Pick<Base, 'db' | 'clock' | 'random' | 'log'> & {
     readonly config: Pick<Config, 'server_name' | 'sso' | 'public_base_url' | 'listen' | 'registration' | 'well_known'>
     readonly outbound: { readonly client: Pick<GuardedClient, 'request'> }
@@ -93,7 +95,9 @@ export function createSingleSignOn(deps: {
     readonly registration: Pick<Registration, 'checkAvailable'>
     readonly interactiveAuth: Pick<InteractiveAuth, 'complete' | 'look'>
   }
-}): SingleSignOn {
+}
+
+export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
   const { config, db, clock, random, log, outbound } = deps.base
   const { loginTokens, registration, interactiveAuth } = deps.accounts
   const providers = openProviders({ config, clock, client: outbound.client })
@@ -114,19 +118,6 @@ export function createSingleSignOn(deps: {
     }
   }
 
-  /**
-   * When a person whom this server had asked again has signed in at the provider.
-   * @throws SignInFailure `not-again` if that was before, or the provider does not say
-   */
-  function provenAgain(flow: Flow, claims: JsonObject): number {
-    const signedInAt = authTimeOf(claims)
-    if (signedInAt === undefined && providers.get(flow.providerId)?.omitsAuthTime) return clock.now()
-    if (signedInAt === undefined || signedInAt < flow.startedAt - CLOCK_TOLERANCE_MS) {
-      throw new SignInFailure('not-again', flow)
-    }
-    return Math.min(signedInAt, clock.now())
-  }
-
   async function signIn(account: ExternalAccountRow, returnTo: string, provenAt?: number): Promise<SignedIn> {
     if (account.deactivated_at !== null) throw new SignInFailure('deactivated')
     const { token } = await loginTokens.issue(account.user_nid, provenAt)
@@ -145,19 +136,21 @@ export function createSingleSignOn(deps: {
     if (view === undefined) throw new SignInFailure('ended')
     if (account === undefined || account.user_nid !== view.userNid) throw new SignInFailure('other-person', flow)
     if (account.deactivated_at !== null) throw new SignInFailure('deactivated')
-    provenAgain(flow, claims)
+    provenAgain(flow, claims, providers.get(flow.providerId), clock.now())
     await interactiveAuth.complete(session, SSO_STAGE, { provider: flow.providerId })
     return { kind: 'proven' }
   }
 
   async function login(
     flow: Flow,
-    { returnTo, isAgain }: { readonly returnTo: string; readonly isAgain?: boolean },
+    { returnTo, isAgain }: Login,
     identity: Identity,
     browser: string,
   ): Promise<Arrival> {
     const known = await accounts.find(flow.providerId, identity.subject)
-    const provenAt = isAgain ? provenAgain(flow, identity.claims) : authTimeOf(identity.claims)
+    const provider = providers.get(flow.providerId)
+    const { claims } = identity
+    const provenAt = isAgain ? provenAgain(flow, claims, provider, clock.now()) : authTimeOf(claims)
     if (known !== undefined) return signIn(known, returnTo, provenAt)
     const found = await asking(flow, (provider) => firstSignIn(provider, identity, accounts))
     if ('account' in found) return signIn(found.account, returnTo, provenAt)
@@ -224,4 +217,17 @@ export function createSingleSignOn(deps: {
 /** When the person signed in at the provider, in milliseconds, if it says so (OpenID Connect Core 1.0, section 2). */
 function authTimeOf({ auth_time }: JsonObject): number | undefined {
   return typeof auth_time === 'number' ? Math.floor(auth_time * 1000) : undefined
+}
+
+/**
+ * When a person whom this server had asked again has signed in at the provider.
+ * @throws SignInFailure `not-again` if that was before, or the provider does not say
+ */
+function provenAgain(flow: Flow, claims: JsonObject, provider: Provider | undefined, now: number): number {
+  const signedInAt = authTimeOf(claims)
+  if (signedInAt === undefined && provider?.omitsAuthTime) return now
+  if (signedInAt === undefined || signedInAt < flow.startedAt - CLOCK_TOLERANCE_MS) {
+    throw new SignInFailure('not-again', flow)
+  }
+  return Math.min(signedInAt, now)
 }

@@ -45,7 +45,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
   let last = await lastPosition(parts.connection, parts.writer)
   let published = last
   let committedUpTo = last
-  const queue = new UnitQueue((room) => parts.refused(room))
+  const queue = new UnitQueue(parts.refused)
   let running: Promise<void> | undefined
   /** The answer to the unit that was queued last. */
   let newest: Promise<Outcome> | undefined
@@ -80,10 +80,8 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
     try {
       if (isInDoubt) await resolveDoubt()
       const begun = performance.now()
-      const batch = toBatch(
-        group.map(({ unit }) => unit),
-        parts.clock.now(),
-      )
+      const units = group.map(({ unit }) => unit)
+      const batch = toBatch(units, parts.clock.now())
       const { advanced, repeated } = await writeEventBatch(parts.connection, batch)
       parts.metrics.observeCommit(batch.events.length, (performance.now() - begun) / 1000)
       const earlier = new Map(repeated.map(({ tokenNid, hash, eventId }) => [`${tokenNid} ${hash}`, eventId]))
