@@ -19,6 +19,12 @@ export const backupSection = section(
       0,
       8_760,
     ),
+    journal_minutes: integer(
+      'Minutes after which the server writes beside the newest backup what ended since: sessions, passwords, accounts, messages, media. A restore ends it again. Nothing is written while nothing ends. 0: only when a backup is made.',
+      5,
+      0,
+      1_440,
+    ),
     keep: text(
       'Which backups are kept, when another was made: the newest of each of so many days, weeks and months. Empty: all.',
       { default: '7d,4w,12m', pattern: '^(\\d{1,4}[dwm],?){0,3}$' },

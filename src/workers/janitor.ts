@@ -1,11 +1,13 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../domain/clock.ts'
+import { MAX_UNDONE, UNDONE_KEPT_MS } from '../domain/limits/backups.ts'
 import { CLAIMED_KEYS_KEPT_MS, ENDED_REFRESH_TOKENS_KEPT_MS, UIA_SESSION_MS } from '../domain/limits.ts'
 import { forgetLoginTokens } from '../store/accounts/login-tokens.ts'
 import { forgetOpenIdTokens } from '../store/accounts/openid-tokens.ts'
 import { forgetFlows } from '../store/accounts/sso-flows.ts'
 import { forgetRefreshTokens } from '../store/accounts/tokens.ts'
 import { forgetUiaSessions } from '../store/accounts/uia-sessions.ts'
+import { forgetUndone } from '../store/backup/undone.ts'
 import type { Database, Tx } from '../store/db/db.ts'
 import { forgetTransactionIds } from '../store/events/transaction-ids.ts'
 import { forgetClaimedKeys } from '../store/keys/one-time-keys.ts'
@@ -36,6 +38,7 @@ const CHORES: readonly Chore[] = [
   (tx, now, atMost) => forgetClaimedKeys(tx, now - CLAIMED_KEYS_KEPT_MS, atMost),
   (tx, now, atMost) => forgetRefreshTokens(tx, now - ENDED_REFRESH_TOKENS_KEPT_MS, atMost),
   (tx, now, atMost) => forgetUiaSessions(tx, now - UIA_SESSION_MS, atMost),
+  (tx, now, atMost) => forgetUndone(tx, now - UNDONE_KEPT_MS, MAX_UNDONE, atMost),
 ]
 
 export function startJanitor(deps: {

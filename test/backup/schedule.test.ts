@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
-import { startBackupSchedule } from '../../src/cli/serve/backup-schedule.ts'
+import { startBackupSchedule, startJournalSchedule } from '../../src/cli/serve/backup-schedule.ts'
 import { recordBackup } from '../../src/store/backup/backup-runs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -63,4 +63,37 @@ test('a backup that failed is tried again after an hour', async () => {
   clock.at += HOUR_MS
   await waitUntil('the second', () => clock.runs === 2)
   await stop()
+})
+
+test('what ended is written beside the backups when something ended, and again after a failure', async () => {
+  database = await createTestDatabase()
+  const note = () =>
+    database.db.tx((tx) => tx.query(`INSERT INTO undone (at, kind, what) VALUES (1, 'session', '[1,1]')`))
+  let [runs, code, looked] = [0, 0, 0]
+  const schedule = startJournalSchedule({
+    connection: database.connection,
+    everyMs: 1,
+    log: pino({ level: 'silent' }),
+    now: Date.now,
+    async run() {
+      runs++
+      return { code, output: '' }
+    },
+    onLook: () => void looked++,
+  })
+  const looks = async (times: number) => {
+    const from = looked
+    await waitUntil('some looks', () => looked > from + times)
+  }
+  await looks(5)
+  expect(runs).toBe(0)
+  await note()
+  await waitUntil('the first', () => runs === 1)
+  await looks(5)
+  expect(runs).toBe(1)
+  code = 1
+  await note()
+  await waitUntil('attempts', () => runs > 3)
+  code = 0
+  await schedule.stop()
 })

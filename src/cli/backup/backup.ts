@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { readKeep } from '../../core/backup/retention.ts'
 import { CONFIG_OPTIONS, type Command, readConfig, UsageError } from '../command.ts'
 import { createLog } from '../serve/log.ts'
+import { journalPlace } from './journal.ts'
 import { listPlace, verifyPlace } from './look-at-backups.ts'
 import { makeOne } from './make-one.ts'
 import { openPlace, PLACE_OPTIONS, placeOf, secretsOf } from './place.ts'
@@ -21,6 +22,7 @@ export const backupCommand: Command = {
   usage: `[PLACE] [--passphrase | --passphrase-file FILE] [--recipient KEY]... [--keep 7d,4w,12m] [--with-secrets]
        backup list [PLACE] [--json]
        backup verify [PLACE] [--id ID] [--passphrase | --passphrase-file FILE | --identity-file FILE] [--signed-by KEY]...
+       backup journal [PLACE] [--passphrase | --passphrase-file FILE] [--recipient KEY]...
        all with [--config FILE] [--set KEY=VALUE]...
 
 Makes a backup of everything, while the server runs or not: the database, media, signing keys and the configuration.
@@ -32,6 +34,8 @@ Makes a backup of everything, while the server runs or not: the database, media,
   --with-secrets    puts the secrets of the configuration into it
   list              the whole backups of a place
   verify            reads a backup back: who made it, hashes, rows, encryption; and checks some rooms of the database if there is one
+  journal           writes beside the newest backup what ended since, so that a restore ends it again: sessions, passwords, accounts, messages,
+                    media. The server does it by itself where backup.place is set (backup.journal_minutes)
   --id              not the newest backup, but this one
   --identity-file   a secret key of age, AGE-SECRET-KEY-1...
   --signed-by       the public signing key of the server, as hearth keys show prints it; needed where neither passphrase nor key file is
@@ -42,7 +46,7 @@ A backup that was cut off counts as none. The next one goes on with the media th
   async run(host, words) {
     const { values, positionals } = parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true })
     const [first] = positionals
-    const action = first === 'list' || first === 'verify' ? first : 'make'
+    const action = first === 'list' || first === 'verify' || first === 'journal' ? first : 'make'
     const [named, ...rest] = action === 'make' ? positionals : positionals.slice(1)
     if (rest.length > 0) throw new UsageError(`"${rest[0]}" is not understood`)
     const loaded = readConfig(host, values)
@@ -55,6 +59,7 @@ A backup that was cut off counts as none. The next one goes on with the media th
     try {
       if (action === 'list') return await listPlace(host, store, values.json === true)
       const secrets = await secretsOf(host, values, config)
+      if (action === 'journal') return await journalPlace({ host, config, log, store, secrets })
       if (action === 'verify')
         return await verifyPlace({
           host,

@@ -3,13 +3,14 @@ import type { LoadedConfig } from '../../config/load.ts'
 import { settingsYaml } from '../../config/render.ts'
 import { readKeep } from '../../core/backup/retention.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
+import { writeNewestJournal } from '../../domain/backup/journals.ts'
 import { makeBackup } from '../../domain/backup/make-backup.ts'
 import { retireBackups } from '../../domain/backup/retire-backups.ts'
 import { openSeal, type Secrets } from '../../domain/backup/seal.ts'
 import { openMediaStore } from '../../domain/media/open-store.ts'
 import { recordBackup } from '../../store/backup/backup-runs.ts'
 import { lockBackups, openSnapshot } from '../../store/backup/snapshot.ts'
-import { openDatabase } from '../../store/db/db.ts'
+import { type Database, openDatabase } from '../../store/db/db.ts'
 import { prepareDatabase } from '../../store/db/prepare.ts'
 import { EXIT, type Host } from '../command.ts'
 import { borrowDatabase, MIGRATIONS } from '../database.ts'
@@ -36,16 +37,17 @@ export async function makeOne(parts: {
   const media = openMediaStore({ config, log })
   const line = progressLine(host)
   let lock: Awaited<ReturnType<typeof lockBackups>> | undefined
+  let db: Database | undefined
   try {
     await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
     lock = await lockBackups(database.connection)
+    db = openDatabase({ connection: database.connection, poolSize: 1 })
+    const reader = db
+    const seal = await openSeal(store, secrets)
+    const by = { store, seal, signingKey, serverName: config.server_name, release: host.version, clock: Date }
     const manifest = await makeBackup({
-      store,
-      seal: await openSeal(store, secrets),
-      signingKey,
-      serverName: config.server_name,
-      release: host.version,
-      clock: Date,
+      ...by,
+      completeJournal: () => writeNewestJournal({ ...by, db: reader }),
       media: media.store,
       openSnapshot: () => openSnapshot(database.connection),
       keys: () => readKeyFiles(config.data_dir),
@@ -57,10 +59,7 @@ export async function makeOne(parts: {
     const files = manifest.database.tables.flatMap((table) => table.files)
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
     const { id: backup_id, begun_at, ended_at } = manifest
-    const db = openDatabase({ connection: database.connection, poolSize: 1 })
-    await db
-      .tx((tx) => recordBackup(tx, { backup_id, place: store.place, begun_at, ended_at, bytes }))
-      .finally(() => db.close())
+    await db.tx((tx) => recordBackup(tx, { backup_id, place: store.place, begun_at, ended_at, bytes }))
     host.print(
       `Backup ${manifest.id} in ${store.place}: ${megabytes(bytes)} of the database, ${manifest.media.files} media files of ${megabytes(manifest.media.bytes)}${secured(manifest.recipients)}.`,
     )
@@ -80,6 +79,7 @@ export async function makeOne(parts: {
     return EXIT.ok
   } finally {
     line.clear()
+    await db?.close()
     await lock?.release()
     await media.close()
     await database.stop()

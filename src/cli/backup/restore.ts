@@ -2,14 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
+import type { Journal } from '../../core/backup/journal.ts'
 import type { Manifest } from '../../core/backup/manifest.ts'
 import { readFile } from '../../domain/backup/backup-files.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
-import { findDamage, restoreBackup } from '../../domain/backup/restore-backup.ts'
-import type { Unseal } from '../../domain/backup/seal.ts'
+import { readJournalsSince } from '../../domain/backup/journals.ts'
+import { findDamage, type Restored, restoreBackup } from '../../domain/backup/restore-backup.ts'
+import { openUnseal, type Unseal } from '../../domain/backup/seal.ts'
 import { incomingDirectory, openMediaStore } from '../../domain/media/open-store.ts'
 import { createSpool } from '../../domain/media/spool.ts'
 import { openRestoreTarget, type RestoreTarget } from '../../store/backup/restore-target.ts'
+import type { Undone } from '../../store/backup/undone.ts'
 import { migrate } from '../../store/db/migrate.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from '../command.ts'
 import { borrowDatabase, MIGRATIONS } from '../database.ts'
@@ -27,6 +30,7 @@ const OPTIONS = {
   ...TRUST_OPTIONS,
   id: { type: 'string' },
   'even-if-running': { type: 'boolean' },
+  'without-journal': { type: 'boolean' },
   'show-config': { type: 'boolean' },
 } as const
 
@@ -36,12 +40,14 @@ export const restoreCommand: Command = {
        with [--config FILE] [--set KEY=VALUE]...
 
 Brings a backup back into an empty database: the rows, media and signing keys. The server that starts on it takes part in its rooms
-again: it fetches from other servers what they have of its lost events, and clients upload new keys.
+again: it fetches from other servers what they have of its lost events, and clients upload new keys. What ended since the backup (sessions,
+accounts, passwords, messages, media) ends again, as far as it stands in the journal beside the backups.
 
   PLACE               a directory, or s3://bucket/prefix; else backup.place
   --id                not the newest backup, but this one; backup list shows them
   --show-config       prints the configuration that the backup holds, and does nothing else
   --even-if-running   although a server of this name answers somewhere. Two of one name break rooms and encryption
+  --without-journal   does not look at the journal: what ended since the backup is back, such as sessions that were logged out
   --passphrase        is asked for, or read from a file; --identity-file holds a secret key of age
   --signed-by         the public signing key of the server: with a secret key of age, nothing else tells who made the backup
   --even-if-unsigned  although nothing shows who made it, as with backups of early releases
@@ -56,12 +62,20 @@ A restore that was cut off goes on when it is run again. No server starts on hal
     const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
     const store = await openPlace(placeOf(named, config), host, config, log)
     try {
-      const { manifest, unseal } = await openTrusted(store, config, await secretsOf(host, values, config), values)
+      const secrets = await secretsOf(host, values, config)
+      const { manifest, unseal, trust } = await openTrusted(store, config, secrets, values)
       if (values['show-config']) {
         host.print((await readFile(store, unseal, manifest.config)).toString('utf8').trimEnd())
         return EXIT.ok
       }
-      return await bringBack({ host, config, log, store, unseal }, manifest, values['even-if-running'] === true)
+      const opened = () => openUnseal(store, ['anybody'], secrets)
+      const journals =
+        values['without-journal'] === true ? [] : await readJournalsSince(store, manifest, unseal, opened, trust)
+      return await bringBack(
+        { host, config, log, store, unseal, journals },
+        manifest,
+        values['even-if-running'] === true,
+      )
     } finally {
       await store.close()
     }
@@ -74,11 +88,12 @@ interface Means {
   readonly log: Logger
   readonly store: BackupStore
   readonly unseal: Unseal
+  readonly journals: readonly Journal<Undone>[]
 }
 
 /** Everything that can be known is looked at before anything is written. */
 async function bringBack(means: Means, manifest: Manifest, evenIfRunning: boolean): Promise<number> {
-  const { host, config, log, store, unseal } = means
+  const { host, config, log, store, unseal, journals } = means
   mustNot(await whyNotThisBackup(manifest, config))
   const signal = host.stopSignal()
   const line = progressLine(host)
@@ -92,14 +107,14 @@ async function bringBack(means: Means, manifest: Manifest, evenIfRunning: boolea
   const [other] = await otherKeyFiles(config.data_dir, keys)
   if (other !== undefined) mustNot(`${other} is another key than that of the backup: move it away`)
   mustNot(await whyNoRoom(manifest, config))
-  let damaged: readonly string[] = []
+  let restored: Restored = { damaged: [], redone: {} }
   const database = await borrowDatabase(config, host.uid, log)
   try {
     const target = await openRestoreTarget(database.connection)
     try {
       await prepareTarget(means, target, manifest, evenIfRunning)
       const migrateOn = async () => void (await migrate(database.connection, MIGRATIONS, {}))
-      damaged = await fill(means, target, manifest, { migrateOn, signal })
+      restored = await fill(means, target, manifest, { migrateOn, signal })
     } finally {
       await target.close()
     }
@@ -110,9 +125,39 @@ async function bringBack(means: Means, manifest: Manifest, evenIfRunning: boolea
   host.print(
     `The backup ${manifest.id} of ${manifest.server_name} is back: ${megabytes(rows.text_bytes)} of rows, ${media.files} media files.\nStart the server now. What was written after ${new Date(manifest.begun_at).toISOString()} is fetched from other servers, as far as they have it.`,
   )
+  reportJournals(host, journals, restored.redone)
+  const { damaged } = restored
   for (const name of damaged.slice(0, 20)) host.complain(`  ${name}`)
   if (damaged.length > 0) host.complain(`${damaged.length} media files are damaged in the backup and are not back.`)
   return EXIT.ok
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  session: 'sessions ended',
+  device: 'devices removed',
+  account: 'accounts set to what they were last (password, rights, deactivation, erasure)',
+  media: 'media files removed',
+  quarantine: 'quarantines set',
+  event: 'messages redacted',
+  purge: 'removals of history begun',
+  deletion: 'deletions of rooms begun',
+}
+
+function reportJournals(
+  host: Host,
+  journals: readonly Journal<Undone>[],
+  redone: Readonly<Record<string, number>>,
+): void {
+  const last = journals.at(-1)?.header
+  if (last === undefined) {
+    host.print('There is no journal of what ended after it: sessions and accounts are as they were at that time.')
+    return
+  }
+  const done = Object.entries(redone).filter(([, count]) => count > 0)
+  host.print(`What ended since, up to ${new Date(last.to).toISOString()}, ended again:`)
+  for (const [kind, count] of done) host.print(`  ${count} ${KINDS[kind]}`)
+  if (done.length === 0) host.print('  nothing did')
+  if (journals.some(({ header }) => header.is_cut)) host.complain('More ended than the journal holds.')
 }
 
 function mustNot(reason: string | undefined): void {
@@ -139,11 +184,11 @@ async function prepareTarget(
 }
 
 async function fill(
-  { host, config, log, store, unseal }: Means,
+  { host, config, log, store, unseal, journals }: Means,
   target: RestoreTarget,
   manifest: Manifest,
   { migrateOn, signal }: { readonly migrateOn: () => Promise<void>; readonly signal: AbortSignal },
-): Promise<readonly string[]> {
+): Promise<Restored> {
   const line = progressLine(host)
   const media = openMediaStore({ config, log })
   try {
@@ -151,6 +196,7 @@ async function fill(
       {
         store,
         unseal,
+        journals,
         target,
         migrations: MIGRATIONS,
         migrateOn,

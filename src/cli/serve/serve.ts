@@ -121,11 +121,10 @@ async function start(host: Host, config: Config, log: Logger, read: () => Config
     }
     const server = await startServer(options)
     undo.push(server.close)
-    if (config.backup.every_hours > 0) {
-      const { startBackupSchedule } = await import('./backup-schedule.ts')
-      const everyMs = config.backup.every_hours * 3_600_000
-      const run = (signal: AbortSignal) => host.runBeside(['backup', ...flags], signal)
-      undo.push(startBackupSchedule({ connection, everyMs, log, now: Date.now, run }).stop)
+    if (config.backup.place !== undefined) {
+      const { startBackups } = await import('./backup-schedule.ts')
+      const run = (words: readonly string[], signal: AbortSignal) => host.runBeside([...words, ...flags], signal)
+      undo.push(startBackups(config.backup, { connection, log, now: Date.now, run }).stop)
     }
     const sparing = spareMemory(host.residentBytes)
     undo.push(async () => sparing.stop())

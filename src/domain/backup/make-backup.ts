@@ -35,6 +35,8 @@ export interface BackupParts {
   /** Names and texts of the key files. */
   readonly keys: () => Promise<Readonly<Record<string, string>>>
   readonly config: { readonly text: string; readonly hasSecrets: boolean }
+  /** Writes beside the backup before this one what ended up to now: from now on it is written beside this one. */
+  readonly completeJournal: () => Promise<unknown>
   readonly progress: Progress
   /** Aborted when the operator does not want to wait any more. */
   readonly signal: AbortSignal
@@ -93,6 +95,7 @@ export async function makeBackup(parts: BackupParts): Promise<Manifest> {
     }
     const by = { mac: seal.mac, key: parts.signingKey }
     const text = writeManifest(manifest, sha256Of, (proved) => prove('manifest', proved, by))
+    await parts.completeJournal()
     await store.write(manifestName(id), once(Buffer.from(text)))
     return JSON.parse(text) as Manifest
   } finally {

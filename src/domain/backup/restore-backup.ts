@@ -1,6 +1,9 @@
+import type { Journal } from '../../core/backup/journal.ts'
 import type { Manifest } from '../../core/backup/manifest.ts'
+import { redo } from '../../store/backup/redo.ts'
 import { beginEpoch } from '../../store/backup/restore-epochs.ts'
 import type { RestoreTarget } from '../../store/backup/restore-target.ts'
+import type { Undone } from '../../store/backup/undone.ts'
 import type { Clock, Random } from '../clock.ts'
 import { BACKUP_MEDIA_AT_ONCE } from '../limits/backups.ts'
 import type { MediaStore } from '../media/media-store.ts'
@@ -22,6 +25,8 @@ export interface RestoreParts {
   readonly migrateOn: () => Promise<void>
   readonly media: MediaStore
   readonly spool: Spool
+  /** What ended since the backup, oldest first. */
+  readonly journals: readonly Journal<Undone>[]
   readonly writeKeys: (files: Readonly<Record<string, string>>) => Promise<void>
   readonly clock: Clock
   readonly random: Random
@@ -56,13 +61,18 @@ export async function findDamage(
   return wrong
 }
 
+export interface Restored {
+  /** Media that are damaged in the backup, which are not brought back: they must not keep all the rest away. */
+  readonly damaged: readonly string[]
+  /** How much of what ended since the backup was ended again, by kind. */
+  readonly redone: Readonly<Record<string, number>>
+}
+
 /**
- * Brings a backup back: the rows, the media, the keys, and then a new epoch. Each step may be repeated, so that a restore goes on where
- * another was killed. The database counts as whole, and a server starts on it, only after the last step.
- *
- * @returns the media that are damaged in the backup, which are not brought back: they must not keep all the rest away
+ * Brings a backup back: the rows, the media, the keys, then a new epoch and what ended since. Each step may be repeated, so that a restore
+ * goes on where another was killed. The database counts as whole, and a server starts on it, only after the last step.
  */
-export async function restoreBackup(parts: RestoreParts, manifest: Manifest): Promise<readonly string[]> {
+export async function restoreBackup(parts: RestoreParts, manifest: Manifest): Promise<Restored> {
   const { store, unseal, target, clock, random } = parts
   const { migrations, sequences, event_position, ledger_position } = manifest.database
   // If they cannot be read, the passphrase or key is another, and nothing has been written yet.
@@ -75,16 +85,21 @@ export async function restoreBackup(parts: RestoreParts, manifest: Manifest): Pr
   await parts.writeKeys(keys)
   await parts.migrateOn()
   const epoch = [...random.bytes(4)].map((byte) => EPOCH_LETTERS[byte % EPOCH_LETTERS.length]).join('')
-  await target.finish((query) =>
-    beginEpoch(query, {
+  const [now, redone] = [clock.now(), new Map<string, number>()]
+  await target.finish(async (tx) => {
+    await beginEpoch((text, values) => tx.query(text, values), {
       epoch,
-      now: clock.now(),
+      now,
       serverName: manifest.server_name,
       eventPosition: event_position,
       ledgerPosition: ledger_position,
-    }),
-  )
-  return damaged
+    })
+    for (const { entries } of parts.journals) {
+      const counts = await redo(tx, entries, { now, eventPosition: event_position })
+      for (const [kind, count] of Object.entries(counts)) redone.set(kind, (redone.get(kind) ?? 0) + count)
+    }
+  })
+  return { damaged, redone: Object.fromEntries(redone) }
 }
 
 /** The next file is read while Postgres takes in the one before. */

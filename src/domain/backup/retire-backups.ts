@@ -2,6 +2,7 @@ import { timeOfBackup } from '../../core/backup/manifest.ts'
 import { type Keep, superseded } from '../../core/backup/retention.ts'
 import { folderOf, listBackups, manifestName, mediaName, openBackup, readFile } from './backup-files.ts'
 import type { BackupStore } from './backup-store.ts'
+import { removeOldJournals } from './journals.ts'
 import { mediaIn } from './media-list.ts'
 import { PLAIN } from './seal.ts'
 
@@ -23,6 +24,8 @@ export async function retireBackups(store: BackupStore, newest: string, keep: Ke
   const halves = await halfBackups(store, newest, new Set(whole))
   for (const id of [...old, ...halves]) await removeBackup(store, id)
   if (old.length + halves.length > 0) await removeLooseMedia(store)
+  const [oldest] = await listBackups(store)
+  if (oldest !== undefined) await removeOldJournals(store, oldest)
   return old
 }
 

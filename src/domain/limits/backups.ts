@@ -24,3 +24,12 @@ export const LOST_EVENTS_ASKED_MS = 15_000
 /** Rooms that are asked about at a time beside those that users write in, and how often one is asked about before it is given up. */
 export const LOST_EVENT_ROOMS_AT_ONCE = 4
 export const MAX_LOST_EVENT_ATTEMPTS = 14
+
+/** A journal beside the backups: the newest so many things that ended, and its bytes, expanded or not. */
+export const MAX_JOURNAL_ENTRIES = 500_000
+export const MAX_JOURNAL_BYTES = 400 * 1024 * 1024
+/** How far before a backup its journal begins: longer than any transaction takes, and than clocks differ. */
+export const JOURNAL_MARGIN_MS = 15 * 60_000
+/** What ended is noted in the database for so long, and so many things. */
+export const UNDONE_KEPT_MS = 40 * 24 * 3_600_000
+export const MAX_UNDONE = 2_000_000

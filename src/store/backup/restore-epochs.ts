@@ -33,7 +33,7 @@ const LEDGER_GAP = 2 ** 32
 const LEDGER_POSITIONS_PER_MS = 64
 const APPSERVICE_GAP = 2 ** 20
 
-type Execute = (text: string, values?: readonly unknown[]) => Promise<void>
+type Execute = (text: string, values?: readonly unknown[]) => Promise<unknown>
 
 /**
  * Begins an epoch in a database that was brought back: numbers jump, keys that may have been given out are given out no more, and what

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import type { BackedUpTable } from '../../core/backup/manifest.ts'
+import type { Tx } from '../db/db.ts'
 import { migrate, RESTORING, WHY_RESTORING } from '../db/migrate.ts'
 import { WIRE_TYPES } from '../db/wire-types.ts'
 import { isWriterPresent, WRITER } from '../db/writer-lock.ts'
@@ -34,7 +35,7 @@ export interface RestoreTarget {
   /** Sets the sequences to numbers above all that were given out. */
   setSequences(sequences: readonly { readonly name: string; readonly last: number | null }[]): Promise<void>
   /** Runs the last step in one transaction, at whose end the database is whole. */
-  finish(work: (query: (text: string, values?: readonly unknown[]) => Promise<void>) => Promise<void>): Promise<void>
+  finish(work: (tx: Tx) => Promise<void>): Promise<void>
   close(): Promise<void>
 }
 
@@ -126,7 +127,8 @@ export async function openRestoreTarget(connection: pg.ClientConfig): Promise<Re
       await query('ANALYZE')
       await query('SET synchronous_commit = on')
       await inTransaction(async () => {
-        await work(async (text, values = []) => void (await query(text, values)))
+        await setTriggers(query, 'ENABLE')
+        await work({ query } as unknown as Tx)
         await query('DROP TABLE restore_file, restore_index')
         await query('DELETE FROM schema_migration WHERE name = $1', [RESTORING])
       })
@@ -154,8 +156,18 @@ async function takeIndexesOff(query: Query): Promise<void> {
   const tables = await query<{ name: string }>(TABLES, [OWN_TABLES])
   // Some migrations put rows into what they make.
   if (tables.length > 0) await query(`TRUNCATE ${tables.map(({ name }) => quoted(name)).join(', ')}`)
+  // What is filled in was noted when it happened.
+  await setTriggers(query, 'DISABLE')
   // Its row says that all of this is done.
   await query(`INSERT INTO restore_file (name) VALUES ('')`)
+}
+
+async function setTriggers(query: Query, to: 'DISABLE' | 'ENABLE'): Promise<void> {
+  const tables = await query<{ name: string }>(
+    `SELECT DISTINCT c.relname AS name FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+     WHERE NOT t.tgisinternal AND c.relnamespace = current_schema()::regnamespace`,
+  )
+  for (const { name } of tables) await query(`ALTER TABLE ${quoted(name)} ${to} TRIGGER USER`)
 }
 
 async function stateOf(query: Query): Promise<TargetState> {
