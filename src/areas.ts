@@ -10,9 +10,9 @@ import type { FederationServices } from './domain/federation/federation-services
 import type { NewNeighbours } from './domain/federation/new-neighbours.ts'
 import type { SendingServices } from './domain/federation/sending-services.ts'
 import type { KeyServices } from './domain/keys/key-services.ts'
-import type { LifecyclePart } from './domain/lifecycle.ts'
 import type { MediaParts } from './domain/media/media-services.ts'
 import type { SignInServices } from './domain/oauth/sign-in-services.ts'
+import type { PushServices } from './domain/pushing/push-services.ts'
 import type { RoomBase } from './domain/rooms/room-base-services.ts'
 import type { RoomServices } from './domain/rooms/room-services.ts'
 import type { SearchIndex } from './domain/search/search-index.ts'
@@ -41,7 +41,7 @@ export interface Areas {
   readonly directoryIndex: DirectoryIndex
   readonly sending: SendingServices
   readonly newNeighbours: NewNeighbours
-  readonly pushing: LifecyclePart
+  readonly pushing: PushServices
   readonly signIn: SignInServices
   readonly syncBase: SyncBase
 }

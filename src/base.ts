@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config/schema.ts'
 import { compileServerPolicy, type ServerPolicy } from './core/server-policy.ts'
 import { createSessions } from './domain/accounts/sessions.ts'
+import { type Diagnostics, NO_DIAGNOSTICS } from './domain/admin/diagnostics.ts'
 import type { Base, HomeserverBase } from './domain/base.ts'
 import type { Clock, Random } from './domain/clock.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
@@ -35,6 +36,8 @@ export interface ContextOptions {
   /** By default the machine's clock. */
   readonly clock?: Clock
   readonly metrics: Metrics
+  /** For operators; nothing by default. */
+  readonly diagnostics?: Diagnostics | undefined
   readonly log: Logger
   /** The memory budget for cached rooms; by default that of `limits.ts`. */
   readonly roomMemoryBytes?: number
@@ -62,7 +65,7 @@ export async function openBase(options: ContextOptions): Promise<Base> {
   const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const pages = await loadPages(config)
-  const db = openDatabase({ connection, poolSize: config.database.pool_size })
+  const db = openDatabase({ connection, poolSize: config.database.pool_size, observer: metrics.database })
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   const ready = () =>
@@ -76,6 +79,7 @@ export async function openBase(options: ContextOptions): Promise<Base> {
     random,
     log,
     metrics,
+    diagnostics: options.diagnostics ?? NO_DIAGNOSTICS,
     signingKey,
     identityKeys,
     version,
@@ -103,6 +107,7 @@ export async function openHomeserverBase(options: ContextOptions): Promise<Homes
     random: base.random,
     log: base.log,
     metrics: base.metrics,
+    diagnostics: base.diagnostics,
     version: base.version,
     policy: base.policy,
     signingKey,

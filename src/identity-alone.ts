@@ -30,6 +30,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     operators: createOperators({ db, clock, sessions: { find: () => undefined } }),
     audit: createAudit({ db, clock }),
     invitations: createInvitationDesk({ db, clock }),
+    diagnostics: base.diagnostics,
   }
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
   const rateLimits = createRateLimits({ config, clock, overrides: rateLimitOverrides })
@@ -41,7 +42,12 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...identityWorkers(base, identity, undefined),
   ]
   await startAll(running)
-  metrics.watch({ waitingSyncs: () => 0, waitingTransactions: db.waiting, waitingPeerRequests: () => 0 })
+  metrics.watch({
+    waitingSyncs: () => 0,
+    waitingTransactions: db.waiting,
+    waitingPeerRequests: () => 0,
+    database: db.pool,
+  })
   return {
     // No endpoint is mounted here that asks for another.
     services: { admin, config, clock, version, pages, rateLimits, rateLimitOverrides, identity } as Services,

@@ -1,6 +1,7 @@
 import type { Areas } from './areas.ts'
-import type { Levels } from './domain/metrics.ts'
+import type { Levels } from './domain/measures/level-metrics.ts'
 import { lastBackup } from './store/backup/backup-runs.ts'
+import { timeOfEvent } from './store/federation/federation-catch-up.ts'
 
 /** The values that go up and down, as the metrics read them. */
 export function levelsOf({
@@ -11,8 +12,11 @@ export function levelsOf({
   accounts,
   admin,
   federation,
+  sending,
   fanOut,
   eventsOut,
+  pushing,
+  searchIndex,
 }: Areas): Levels {
   return {
     roomMemory: roomBase.memoryUse,
@@ -20,6 +24,18 @@ export function levelsOf({
     answerBytes: rooms.syncing.sync.bytesUnderWay,
     endedSyncs: () => syncBase.notifier.held.ended,
     waitingTransactions: base.db.waiting,
+    database: base.db.pool,
+    caches() {
+      const { events, rooms: inMemory, others } = roomBase.budget.uses
+      return { events, rooms: inMemory, others, sessions: base.sessions.uses }
+    },
+    sending: sending.outgoing.queues,
+    async oldestUnsent() {
+      const { firstUnsent } = sending.outgoing.queues()
+      return firstUnsent === undefined ? undefined : timeOfEvent(base.db, firstUnsent)
+    },
+    push: pushing.levels,
+    unindexed: searchIndex.behind,
     waitingPeerRequests: federation.queues.waiting,
     serversAsked: fanOut.asking,
     refusedLogins: accounts.logins.refusals,

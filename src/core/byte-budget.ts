@@ -42,7 +42,17 @@ class Entry<K extends {}, V extends {}> extends Link {
 /** Bytes of an entry beside its value: the record above, and its slot in a map whose table is half empty on average. */
 const ENTRY_BYTES = 144
 
+/** The caches that are counted by themselves; all other parts are `others`. */
+export type CountedCache = 'events' | 'rooms' | 'others'
+
+/** How often something was looked for in caches and was there, or was not. */
+export interface CacheUses {
+  hits: number
+  misses: number
+}
+
 export interface PartOptions<K, V> {
+  readonly name?: CountedCache
   /** The bytes of a value now. Called at each use, so it must be cheap. */
   bytesOf(value: V): number
   /** Called for each removed value, except by {@link BudgetPart.clear}. */
@@ -54,11 +64,13 @@ export class BudgetPart<K extends {}, V extends {}> {
   readonly #budget: ByteBudget
   readonly #options: PartOptions<K, V>
   readonly #entries = new Map<K, Entry<K, V>>()
+  readonly #uses: CacheUses
   #bytes = 0
 
   constructor(budget: ByteBudget, options: PartOptions<K, V>) {
     this.#budget = budget
     this.#options = options
+    this.#uses = budget.uses[options.name ?? 'others']
   }
 
   /** Bytes held. */
@@ -73,7 +85,11 @@ export class BudgetPart<K extends {}, V extends {}> {
   /** Marks the value as used now and updates its size, since it may have grown. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key)
-    if (entry === undefined) return undefined
+    if (entry === undefined) {
+      this.#uses.misses++
+      return undefined
+    }
+    this.#uses.hits++
     const { value } = entry
     this.#budget.use(entry)
     this.#weigh(entry)
@@ -140,6 +156,11 @@ export class BudgetPart<K extends {}, V extends {}> {
  */
 export class ByteBudget {
   readonly maxBytes: number
+  readonly uses: Readonly<Record<CountedCache, CacheUses>> = {
+    events: { hits: 0, misses: 0 },
+    rooms: { hits: 0, misses: 0 },
+    others: { hits: 0, misses: 0 },
+  }
   #bytes = 0
   #age = 0
   readonly #end = new Link()

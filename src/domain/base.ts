@@ -6,6 +6,7 @@ import type { KeyFetcher } from '../outbound/server-keys.ts'
 import type { Database } from '../store/db/db.ts'
 import type { Ledger } from '../store/db/ledger.ts'
 import type { Sessions } from './accounts/sessions.ts'
+import type { Diagnostics } from './admin/diagnostics.ts'
 import type { Clock, Random } from './clock.ts'
 import type { ServerKeyRing } from './federation/key-ring.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
@@ -30,6 +31,7 @@ export interface Base {
   readonly random: Random
   readonly log: Logger
   readonly metrics: Metrics
+  readonly diagnostics: Diagnostics
   /** This server's own release: `0.1.0`. */
   readonly version: string
   /** Which servers this server talks to. */

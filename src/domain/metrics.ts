@@ -2,11 +2,13 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { ArrivalMetrics } from './arrival-metrics.ts'
 import type { BoundMetrics } from './bound-metrics.ts'
 import { createIdentityMetrics, type IdentityMetrics } from './identity/identity-metrics.ts'
+import { type Levels, watchLevels } from './measures/level-metrics.ts'
+import { createRequestTally, type RequestTimes } from './measures/request-tally.ts'
+import { createWorkMetrics, type WorkMetrics } from './measures/work-metrics.ts'
 import type { MediaMetrics } from './media/media-metrics.ts'
-import { createRequestTally, type RequestTimes } from './request-tally.ts'
 
 /** Counts and times for operators. Names that other homeservers use too mean the same here, so that existing dashboards work. */
-export interface Metrics {
+export interface Metrics extends Pick<WorkMetrics, 'sync' | 'federation' | 'push' | 'database'> {
   /** One request answered. `route` is the operation as declared, never a path with ids in it. */
   observeRequest(method: string, route: string, status: number, seconds: number): void
   /** One commit of events. */
@@ -21,6 +23,10 @@ export interface Metrics {
   watchProcess(): void
   /** The end of the certificate that HTTPS is served with, in milliseconds, read whenever somebody asks. */
   watchCertificate(validUntil: () => number): void
+  /** The lines of the log by level, counted where they are written. */
+  watchLog(lines: () => Readonly<Record<'warn' | 'error' | 'fatal', number>>): void
+  /** The configuration was read again, and is in force, or has a mistake. */
+  reloaded(isGood: boolean): void
   /** Everything in the text format of Prometheus. */
   text(): Promise<string>
   /** A few of them, for people who look at the server now. */
@@ -38,32 +44,6 @@ export interface Glance {
   readonly roomMemoryBytes: number
 }
 
-/** Values that go up and down. */
-export interface Levels {
-  /** Syncs that wait for news. */
-  waitingSyncs(): number
-  /** Bytes of sync answers that clients have not read yet. */
-  answerBytes?(): number
-  /** Waiting syncs that were ended, since the start. */
-  endedSyncs?(): { readonly displaced: number; readonly withSession: number }
-  /** Transactions that wait for a connection. */
-  waitingTransactions(): number
-  /** Requests of other servers that wait for their turn. */
-  waitingPeerRequests(): number
-  /** Requests to other servers on behalf of users that are running. Only where there are users. */
-  serversAsked?(): number
-  /** Logins that were refused unchecked since the start, because too many passwords were wrong. Only where there are accounts. */
-  refusedLogins?(): number
-  /** Bytes that are cached about rooms, by kind. */
-  roomMemory?(): Readonly<Record<'events' | 'rooms' | 'others', number>>
-  /** Users who were active in the last thirty days, as last counted. Only where there are accounts. */
-  monthlyActiveUsers?(): number
-  /** When the last backup ended, in ms; undefined if there was none. */
-  lastBackup?(): Promise<number | undefined>
-  /** How many deliveries in a row each application service has failed to take, by its id. */
-  appserviceFailures?(): ReadonlyMap<string, number>
-}
-
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
@@ -78,7 +58,8 @@ export function createMetrics(release: { readonly version: string; readonly node
   }).set({ server: 'hearth', version: release.version, nodeversion: release.node }, 1)
   const requests = createRequestTally()
   const storage = storageMetrics(registers)
-  const gauges = levelMetrics(registers)
+  const levels = watchLevels(registers)
+  const work = createWorkMetrics()
   return {
     observeRequest: requests.add,
     observeCommit: storage.observeCommit,
@@ -86,112 +67,28 @@ export function createMetrics(release: { readonly version: string; readonly node
     bounds: boundMetrics(registers),
     media: mediaMetrics(registers),
     identity: createIdentityMetrics(registers),
-    watch: gauges.watch,
+    sync: work.sync,
+    federation: work.federation,
+    push: work.push,
+    database: work.database,
+    watch: levels.watch,
     watchProcess: () => collectDefaultMetrics({ register: registry }),
+    watchLog: (lines) => logMetric(registers, lines),
+    reloaded: reloadMetric(registers),
     watchCertificate: (validUntil) => certificateMetric(registers, validUntil),
-    text: async () => `${await registry.metrics()}\n${requests.text()}`,
+    text: async () => [await registry.metrics(), requests.text(), work.text(), ''].join('\n'),
     async glance() {
-      const levels = gauges.current()
+      const { waitingSyncs, waitingTransactions, roomMemory } = levels.current()
       const resident = await registry.getSingleMetric('process_resident_memory_bytes')?.get()
       return {
         events: storage.events(),
         requests: requests.times(),
-        waitingSyncs: levels.waitingSyncs(),
-        waitingTransactions: levels.waitingTransactions(),
+        waitingSyncs: waitingSyncs(),
+        waitingTransactions: waitingTransactions(),
         residentBytes: resident?.values[0]?.value,
-        roomMemoryBytes: Object.values(levels.roomMemory?.() ?? {}).reduce((sum, bytes) => sum + bytes, 0),
+        roomMemoryBytes: Object.values(roomMemory?.() ?? {}).reduce((sum, bytes) => sum + bytes, 0),
       }
     },
-  }
-}
-
-function levelMetrics(registers: Registry[]): Pick<Metrics, 'watch'> & { current(): Levels } {
-  let levels: Levels = {
-    waitingSyncs: () => 0,
-    waitingTransactions: () => 0,
-    waitingPeerRequests: () => 0,
-  }
-  const level = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read())
-      },
-    })
-  level('hearth_waiting_syncs', 'Syncs that wait for news.', () => levels.waitingSyncs())
-  level(
-    'hearth_answer_bytes',
-    'Bytes of answers to syncs that are in memory because clients have not taken them yet.',
-    () => levels.answerBytes?.() ?? 0,
-  )
-  level('hearth_waiting_transactions', 'Transactions that wait for a database connection.', () =>
-    levels.waitingTransactions(),
-  )
-  level('hearth_waiting_peer_requests', 'Requests of other servers that wait for their turn.', () =>
-    levels.waitingPeerRequests(),
-  )
-  level(
-    'hearth_servers_asked',
-    'Other servers that are being asked about keys on behalf of users.',
-    () => levels.serversAsked?.() ?? 0,
-  )
-  level(
-    'hearth_refused_logins',
-    'Passwords that were not looked at since the start, because too many for the account were wrong.',
-    () => levels.refusedLogins?.() ?? 0,
-  )
-  level(
-    'synapse_admin_mau_current',
-    'People who used this server within thirty days, counted every few minutes.',
-    () => levels.monthlyActiveUsers?.() ?? Number.NaN,
-  )
-  new Gauge({
-    name: 'hearth_last_backup_timestamp_seconds',
-    help: 'When the last whole backup was made, in seconds since 1970; NaN if there was none.',
-    registers,
-    async collect() {
-      const at = await levels.lastBackup?.().catch(() => undefined)
-      this.set(at === undefined ? Number.NaN : Math.floor(at / 1000))
-    },
-  })
-  new Counter({
-    name: 'hearth_ended_syncs_total',
-    help: 'Syncs that ended while they waited: the device or the user held too many (displaced), or the session may have ended (session).',
-    labelNames: ['reason'],
-    registers,
-    collect() {
-      this.reset()
-      const { displaced = 0, withSession = 0 } = levels.endedSyncs?.() ?? {}
-      this.inc({ reason: 'displaced' }, displaced)
-      this.inc({ reason: 'session' }, withSession)
-    },
-  })
-  new Gauge({
-    name: 'hearth_room_memory_bytes',
-    help: 'Memory that is cached about rooms, by kind. All kinds share one budget of 64 MiB, and what was not used for longest goes first.',
-    labelNames: ['kind'],
-    registers,
-    collect() {
-      for (const [kind, bytes] of Object.entries(levels.roomMemory?.() ?? {})) this.set({ kind }, bytes)
-    },
-  })
-  new Gauge({
-    name: 'hearth_appservice_failures',
-    help: 'How often in a row an application service has not taken what it is sent; 0 while it does.',
-    labelNames: ['appservice'],
-    registers,
-    collect() {
-      this.reset()
-      for (const [appservice, failures] of levels.appserviceFailures?.() ?? []) this.set({ appservice }, failures)
-    },
-  })
-  return {
-    watch(next) {
-      levels = next
-    },
-    current: () => levels,
   }
 }
 
@@ -226,6 +123,28 @@ function boundMetrics(registers: Registry[]): BoundMetrics {
     registers,
   })
   return { reached: (bound, times = 1) => reached.inc({ bound }, times) }
+}
+
+function logMetric(registers: Registry[], lines: () => Readonly<Record<string, number>>): void {
+  new Counter({
+    name: 'hearth_log_lines_total',
+    help: 'Warnings and errors, those included that the log leaves out because they repeat.',
+    labelNames: ['level'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [level, count] of Object.entries(lines())) this.inc({ level }, count)
+    },
+  })
+}
+
+function reloadMetric(registers: Registry[]): Metrics['reloaded'] {
+  const failed = new Gauge({
+    name: 'hearth_reload_failed',
+    help: '1 if the configuration was told to be read again and has a mistake, so that the former one stays in force.',
+    registers,
+  })
+  return (isGood) => failed.set(isGood ? 0 : 1)
 }
 
 function certificateMetric(registers: Registry[], validUntil: () => number): void {

@@ -23,8 +23,6 @@ export function createRateLimits(deps: {
   readonly overrides: Pick<RateLimitOverrides, 'get'>
 }): RateLimits {
   const { overrides } = deps
-  const limits = deps.config.rate_limits
-  if (!limits.enabled) return { take: () => {} }
   // A bucket is stored as the time at which it will be full again.
   const kinds = new Map<LimitName, Map<string | number, number>>()
 
@@ -47,6 +45,8 @@ export function createRateLimits(deps: {
 
   return {
     take(name, key) {
+      const limits = deps.config.rate_limits
+      if (!limits.enabled) return
       const own = typeof key === 'number' ? overrides.get(key) : undefined
       if (own?.per_second === 0) return
       const { per_second, burst } = own !== undefined && name === 'message' ? own : limits[name]

@@ -27,7 +27,7 @@ test('--version is the one of package.json', async () => {
 
 test.each([
   ['frobnicate', 'there is no "frobnicate"'],
-  ['config', 'say "check" or "print"'],
+  ['config', 'say "check"'],
   ['serve --prot 1', "Unknown option '--prot'"],
   ['serve now', '"now" is not understood'],
   ['user create', 'say "create NAME"'],

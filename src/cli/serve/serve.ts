@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
-import type { Logger } from 'pino'
-import type { Config } from '../../config/schema.ts'
-import { createServerPolicy, type LiveServerPolicy } from '../../core/server-policy.ts'
+import { createLiveConfig, type LiveConfig } from '../../config/live.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import { createServerPolicy } from '../../core/server-policy.ts'
 import { signingDisagreement } from '../../core/signing/agreement.ts'
 import { createMetrics } from '../../domain/metrics.ts'
 import { startServer } from '../../server.ts'
@@ -10,13 +10,15 @@ import { MIGRATIONS, startDatabase } from '../database.ts'
 import { banner } from './banner.ts'
 import { openCertificate } from './certificate.ts'
 import { ensureDataDirectory } from './data-directory.ts'
+import { diagnosticsOf } from './diagnostics.ts'
 import { giveBackMemory } from './give-back.ts'
 import { createHealth } from './health.ts'
 import { loadIdentityKeys } from './identity-key-file.ts'
-import { createLog } from './log.ts'
+import { createServerLog, type ServerLog } from './log.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { isBelowFloor } from './node-floor.ts'
 import { optimiseSooner } from './optimise-sooner.ts'
+import { reloadConfig } from './reload.ts'
 import { openSigningKey } from './signing-key-file.ts'
 import { spareMemory } from './spare-memory.ts'
 import { releaseOnceSettled } from './young-generation.ts'
@@ -34,9 +36,11 @@ export const serveCommand: Command = {
     const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
     if (positionals.length > 0) throw new UsageError(`"${positionals[0]}" is not understood`)
     const set = [...(values.set ?? []), ...(values.roles === undefined ? [] : [`roles=${values.roles}`])]
-    const read = () => readConfig(host, { ...values, set }).config
-    const config = read()
-    const log = createLog(config.log, host.isTerminal)
+    const read = () => readConfig(host, { ...values, set })
+    const live = createLiveConfig(read().config)
+    const { config } = live
+    const serverLog = createServerLog(config.log, host.isTerminal)
+    const { log } = serverLog
     if (isBelowFloor(host.nodeVersion))
       log.warn({ node: host.nodeVersion }, 'others can stop this release of Node.js: move to Node.js 24')
     host.onCrash((error) => log.fatal({ err: error }, 'an error that nobody expected; the server ends'))
@@ -45,7 +49,7 @@ export const serveCommand: Command = {
       ...(values.config === undefined ? [] : ['--config', values.config]),
       ...set.flatMap((one) => ['--set', one]),
     ]
-    const running = await start(host, config, log, read, flags)
+    const running = await start(host, { live, serverLog, read, flags })
     const seconds = (performance.now() - begun) / 1000
     optimiseSooner()
     giveBackMemory()
@@ -55,20 +59,17 @@ export const serveCommand: Command = {
     await stop
     log.info('stopping')
     await running.stop()
+    serverLog.sampling.flush()
     log.info('stopped')
     return EXIT.ok
   },
 }
 
-/** Reads `federation.allow` and `deny` again. All other options change at the next start. */
-function rereadPolicy(policy: LiveServerPolicy, config: Config, read: () => Config, log: Logger): void {
-  try {
-    const { allow, deny } = read().federation
-    policy.use({ enabled: config.federation.enabled, allow, deny })
-    log.info({ allow: allow.length, deny: deny.length }, 'federation.allow and federation.deny were read again')
-  } catch (error) {
-    log.error({ reason: (error as Error).message }, 'the configuration is wrong; what was in force stays so')
-  }
+interface StartParts {
+  readonly live: LiveConfig
+  readonly serverLog: ServerLog
+  readonly read: () => LoadedConfig
+  readonly flags: readonly string[]
 }
 
 function stopRequested(signal: AbortSignal): Promise<void> {
@@ -76,7 +77,9 @@ function stopRequested(signal: AbortSignal): Promise<void> {
 }
 
 /** Starts everything in order, and stops it in the opposite order, also if one of the steps fails. */
-async function start(host: Host, config: Config, log: Logger, read: () => Config, flags: readonly string[]) {
+async function start(host: Host, { live, serverLog, read, flags }: StartParts) {
+  const { config } = live
+  const { log } = serverLog
   const undo: (() => Promise<void> | undefined)[] = []
   const stop = async () => {
     for (const step of undo.reverse()) {
@@ -92,14 +95,16 @@ async function start(host: Host, config: Config, log: Logger, read: () => Config
     const identityKeys = await loadIdentityKeys(config.data_dir)
     const metrics = createMetrics({ version: host.version, node: host.nodeVersion })
     metrics.watchProcess()
+    metrics.watchLog(() => serverLog.sampling.counts)
     const health = createHealth()
     const certificate = await openCertificate(config.https, { log })
     undo.push(async () => certificate?.close())
     if (certificate) metrics.watchCertificate(() => certificate.current().validUntil)
     const policy = createServerPolicy(config.federation, config.server_name)
+    let reloading = Promise.resolve()
     host.onReload(() => {
       void certificate?.reload()
-      rereadPolicy(policy, config, read, log)
+      reloading = reloading.then(() => reloadConfig({ live, policy, log, read, done: metrics.reloaded }))
     })
     const listener = config.metrics.enabled ? await startMetricsListener(config.metrics, metrics, health) : undefined
     undo.push(async () => listener?.close())
@@ -115,6 +120,7 @@ async function start(host: Host, config: Config, log: Logger, read: () => Config
       policy,
       version,
       metrics,
+      diagnostics: diagnosticsOf({ live, serverLog, read, metrics }),
       health,
       certificate,
       log,

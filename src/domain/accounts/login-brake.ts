@@ -27,10 +27,6 @@ export function createLoginBrake(deps: {
   readonly config: Pick<Config, 'rate_limits'>
   readonly clock: Clock
 }): LoginBrake {
-  const { enabled, login } = deps.config.rate_limits
-  if (!enabled) return { begin: async () => () => {}, refusals: () => 0 }
-  const ofPlace = { burst: login.burst, perSecond: login.per_second }
-  const ofAccount = { burst: login.burst * BRAKE_FACTOR, perSecond: login.per_second }
   const places = createSpending({ ...deps, max: MAX_LOGIN_COUNTERS })
   const accounts = createSpending({ ...deps, max: MAX_LOGIN_COUNTERS })
 
@@ -46,6 +42,10 @@ export function createLoginBrake(deps: {
   return {
     refusals: () => refusals,
     async begin(account, place, isKnown) {
+      const { enabled, login } = deps.config.rate_limits
+      if (!enabled) return () => {}
+      const ofPlace = { burst: login.burst, perSecond: login.per_second }
+      const ofAccount = { burst: login.burst * BRAKE_FACTOR, perSecond: login.per_second }
       const name = shortOf(account)
       const here = shortOf(`${name} ${place}`)
       if (places.take(here, 1, ofPlace) === 0) throw tooMany(places.waitMs(here, 1, ofPlace))

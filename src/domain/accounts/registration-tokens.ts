@@ -38,14 +38,17 @@ export function createRegistrationTokens(deps: {
   readonly config: Pick<Config, 'registration'>
 }): RegistrationTokens {
   const { db, clock } = deps
-  const configured = deps.config.registration.token
-  const isConfigured = (token: string): boolean => configured !== undefined && sameSecret(token, configured)
+  const isConfigured = (token: string): boolean => {
+    const configured = deps.config.registration.token
+    return configured !== undefined && sameSecret(token, configured)
+  }
   const isValid = async (token: string): Promise<boolean> =>
     REGISTRATION_TOKEN.test(token) && (isConfigured(token) || (await isUsableRegistrationToken(db, token, clock.now())))
 
   return {
     isValid,
-    isAnyUsable: async () => configured !== undefined || hasUsableRegistrationToken(db, clock.now()),
+    isAnyUsable: async () =>
+      deps.config.registration.token !== undefined || hasUsableRegistrationToken(db, clock.now()),
     async prove({ token }) {
       if (typeof token !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'auth.token' is missing.")
       if (!(await isValid(token))) throw new ProtocolError('M_UNAUTHORIZED', 'This registration token is not valid.')

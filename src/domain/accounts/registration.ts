@@ -92,9 +92,8 @@ export interface RegistrationDeps {
 export function createRegistration(deps: RegistrationDeps): Registration {
   const { db, clock, random, passwords, sessions, devices, registrationTokens, registrationTerms, contacts, config } =
     deps
-  const { require_token, allow_guests } = config.registration
   const finished = createFinishedRegistrations(deps)
-  const isOpen = (isForwarded: boolean) => isRegistrationOpen(config, isForwarded) && !require_token
+  const isOpen = (isForwarded: boolean) => isRegistrationOpen(config, isForwarded) && !config.registration.require_token
 
   async function checkAvailable(username: string): Promise<UserId> {
     const wanted = newUserId(username, config.server_name)
@@ -186,7 +185,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
       })
     },
     async registerGuest(displayName, isForwarded) {
-      if (!allow_guests || !isOpen(isForwarded)) {
+      if (!config.registration.allow_guests || !isOpen(isForwarded)) {
         throw new ProtocolError('M_FORBIDDEN', 'Guests are not welcome on this server.')
       }
       const device = { deviceId: undefined, displayName }

@@ -1,3 +1,4 @@
+import type { CacheUses } from '../../core/byte-budget.ts'
 import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { addressesSeenAt, recordSightings, type Sighting } from '../../store/accounts/devices.ts'
@@ -33,6 +34,8 @@ export interface Sessions {
    * @throws ProtocolError as a request in it would: `M_UNKNOWN_TOKEN`, `M_USER_LOCKED`
    */
   verify(requester: Requester): Promise<void>
+  /** How often a token was looked for in the cache, and was there. */
+  readonly uses: Readonly<CacheUses>
   /** Writes what `seen` has collected. */
   flush(): Promise<void>
   close(): Promise<void>
@@ -61,6 +64,7 @@ interface SessionParts {
 
 export function createSessions({ db, clock, restores }: SessionParts): Sessions {
   const entryOf = new WeakMap<Requester, Entry>()
+  const uses = { hits: 0, misses: 0 }
   const hashesOf = new Map<number, Set<string>>()
   const remembered = createCache<string, Entry>(MAX_REMEMBERED, {
     dispose(entry, hash) {
@@ -126,9 +130,11 @@ export function createSessions({ db, clock, restores }: SessionParts): Sessions 
   }
 
   return {
+    uses,
     find(token) {
       const hash = hashAccessToken(token)
       const entry = remembered.get(hash)
+      uses[entry ? 'hits' : 'misses']++
       if (entry !== undefined) return holderOf(entry)
       return isAccessToken(token) ? read(hash) : undefined
     },

@@ -23,6 +23,7 @@ import type { DirectoryIndex } from '../user-directory/directory-index.ts'
 import { type AccountTerms, createAccountTerms } from './account-terms.ts'
 import { type Audit, createAudit } from './audit.ts'
 import { type BackgroundUpdates, createBackgroundUpdates } from './background-updates.ts'
+import type { Diagnostics } from './diagnostics.ts'
 import { createFederationDesk, type FederationDesk } from './federation-desk.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createRegistrationTokenDesk, type RegistrationTokenDesk } from './registration-token-desk.ts'
@@ -62,10 +63,11 @@ export interface AdminServices {
   readonly notices: ServerNotices
   readonly reports: ReportDesk
   readonly search: SearchDesk
+  readonly diagnostics: Diagnostics
 }
 
 export interface AdminParts {
-  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'log' | 'metrics'>
+  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'log' | 'metrics' | 'diagnostics'>
   readonly accounts: AccountServices
   readonly addresses: { readonly contact: { readonly services: { readonly contacts: Contacts } } }
   readonly roomBase: Pick<RoomBase, 'registry' | 'events'>
@@ -82,7 +84,7 @@ export interface AdminParts {
 }
 
 export function createAdminServices(parts: AdminParts): AdminServices {
-  const { config, db, clock, random, log } = parts.base
+  const { config, db, clock, random, log, diagnostics } = parts.base
   const { appservices } = parts
   const { contacts } = parts.addresses.contact.services
   const { exclusive: exclusiveUsers } = parts.appserviceBase
@@ -127,6 +129,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     roomDeletions: deletions,
     historyPurges,
     search: parts.searchIndex,
+    diagnostics,
     reports: createReportDesk({ db, registry, events }),
     notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),
   }

@@ -14,10 +14,10 @@ import {
   MAX_KEPT_EDUS_PER_TRANSACTION,
   MAX_PDUS_IN_MEMORY,
   MAX_PDUS_PER_TRANSACTION,
-  MAX_RETRY_AFTER_MS,
 } from '../limits.ts'
-import type { DestinationLog, DestinationStatus } from './destination-log.ts'
-import type { Turns } from './turns.ts'
+import type { DestinationLog, DestinationState, DestinationStatus } from './sending/destination-log.ts'
+import { isLimit, isRefusal, retryAfterOf } from './sending/send-failures.ts'
+import type { Turns } from './sending/turns.ts'
 
 /** An event that is being sent. */
 export interface OutgoingPdu {
@@ -132,8 +132,26 @@ export class Destination {
       triedAt: this.#triedAt ?? null,
       retryAt: this.#failures === 0 ? 0 : this.#retryAt,
       lastError: this.#lastError ?? null,
-      waiting: this.#pdus.length + (this.#inFlight?.pdus.length ?? 0),
+      waiting: this.waiting.pdus,
     }
+  }
+
+  get state(): DestinationState {
+    if (this.#failures >= GONE_AFTER) return 'gone'
+    if (this.#failures > 0) return 'failing'
+    if (this.#running !== undefined) return 'sending'
+    return this.isIdle ? 'idle' : 'waiting'
+  }
+
+  /** Events and EDUs in memory. */
+  get waiting(): { readonly pdus: number; readonly edus: number } {
+    const { pdus, edus } = this.#inFlight ?? { pdus: [], edus: 0 }
+    return { pdus: pdus.length + this.#pdus.length, edus: edus + this.#edus.length }
+  }
+
+  /** The number of the first event that it has not been sent. What is in flight was queued first. */
+  get firstUnsent(): number | undefined {
+    return this.#inFlight?.pdus[0]?.nid ?? this.#pdus[0]?.nid ?? this.#missedFrom
   }
 
   get isIdle(): boolean {
@@ -377,17 +395,4 @@ export class Destination {
       this.#parts.log('info', this.server, fields, 'an event was not taken')
     }
   }
-}
-
-/** The transaction is at fault and not the server: the same one would get the same answer again. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ProtocolError && (error.status === 400 || error.status === 413)
-}
-
-const isLimit = (error: unknown): boolean => error instanceof ProtocolError && error.status === 429
-
-/** The pause that a server asks for, within limits. */
-function retryAfterOf(error: unknown): number | undefined {
-  const ms = error instanceof ProtocolError ? error.extra.retry_after_ms : undefined
-  return typeof ms === 'number' ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined
 }

@@ -108,6 +108,7 @@ export function createFederationServices(parts: {
     invitations,
     edus,
     log,
+    metrics: metrics.federation,
   })
   resync.onWhole(transactions.takeHeld)
   return {

@@ -14,6 +14,7 @@ import { keptEdusFor, removeEdus, serversWithEdus } from '../../store/federation
 import { insertForward } from '../../store/federation/federation-forwards.ts'
 import type { Clock, Random } from '../clock.ts'
 import { DOUBTFUL_EVERY_MS, GONE_EVERY_MS, MAX_DOUBTFUL_AT_ONCE, MAX_KEPT_EDUS_PER_TRANSACTION } from '../limits.ts'
+import type { FederationMetrics, SendOutcome } from '../measures/work-metrics.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import { serversToTell } from '../rooms/room/destinations.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
@@ -23,11 +24,12 @@ import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { StickyEvents } from '../rooms/write/sticky-events.ts'
 import { createCatchUp } from './catch-up.ts'
 import { Destination, type DestinationParts } from './destination.ts'
-import { createDestinationLog, type DestinationStatus } from './destination-log.ts'
 import { createEventSpreading, SpreadingQueue } from './event-spreading.ts'
+import { createDestinationLog, type DestinationState, type DestinationStatus } from './sending/destination-log.ts'
+import { isRefusal } from './sending/send-failures.ts'
+import { Turns } from './sending/turns.ts'
 import { SendingRecord } from './sending-record.ts'
 import { createServerAccess } from './server-access.ts'
-import { Turns } from './turns.ts'
 
 /** Sends events and EDUs to other servers (server-server API, "Transactions"). */
 export interface Outgoing {
@@ -62,9 +64,22 @@ export interface Outgoing {
    * start.
    */
   start(position: number): Promise<number | undefined>
+  /** What waits to be sent, counted now. */
+  queues(): SendingQueues
   /** Begins to send. */
   open(): void
   close(): Promise<void>
+}
+
+/** The queues of all servers together. */
+export interface SendingQueues {
+  /** Servers by what their queue does. `idle` ones have been sent everything. */
+  readonly destinations: Readonly<Record<DestinationState, number>>
+  /** Events and EDUs in memory. */
+  readonly pdus: number
+  readonly edus: number
+  /** The number of the first event that some server has not been sent. */
+  readonly firstUnsent: number | undefined
 }
 
 /** Destinations without anything to send that are kept in memory. */
@@ -82,6 +97,7 @@ export interface OutgoingParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  readonly metrics: FederationMetrics
 }
 
 export function createOutgoing(parts: OutgoingParts): Outgoing {
@@ -170,6 +186,7 @@ export function createOutgoing(parts: OutgoingParts): Outgoing {
       await spreading.takeUpForwards()
       return sent
     },
+    queues: () => queuesOf(destinations.all()),
     open: () => destinations.open(reaches),
     async close() {
       await spreading.idle()
@@ -184,6 +201,7 @@ interface Destinations {
   of(server: ServerName): Destination
   known(server: ServerName): Destination | undefined
   servers(): Iterable<ServerName>
+  all(): Iterable<Destination>
   /** The destinations that lagged behind when the previous process ended. */
   takeUp(rows: readonly DestinationRow[]): void
   /** Begins to send to all servers for which `reaches` is true. */
@@ -192,7 +210,7 @@ interface Destinations {
 }
 
 function createDestinations(parts: OutgoingParts, record: SendingRecord): Destinations {
-  const { db, serverName, peers, registry, events, erasedUsers, clock, random, log } = parts
+  const { db, serverName, peers, registry, events, erasedUsers, clock, random, log, metrics } = parts
   const destinations = new Map<ServerName, Destination>()
   let isOpen = false
   let mayBeKept = MAX_IDLE_DESTINATIONS
@@ -200,7 +218,7 @@ function createDestinations(parts: OutgoingParts, record: SendingRecord): Destin
   const access = createServerAccess({ db, registry, events, erasedUsers })
   const destinationParts: DestinationParts = {
     serverName,
-    peers,
+    peers: { sendTransaction: timed(peers.sendTransaction, metrics) },
     clock,
     random,
     log: createDestinationLog({ log, clock }),
@@ -234,6 +252,7 @@ function createDestinations(parts: OutgoingParts, record: SendingRecord): Destin
     },
     known: (server) => destinations.get(server),
     servers: () => destinations.keys(),
+    all: () => destinations.values(),
     takeUp(rows) {
       mayBeKept += rows.length
       for (const row of rows) destinations.set(row.server, new Destination(row.server, destinationParts, row))
@@ -249,6 +268,36 @@ function createDestinations(parts: OutgoingParts, record: SendingRecord): Destin
       await Promise.all([...destinations.values()].map((destination) => destination.close()))
     },
   }
+}
+
+/** Sends a transaction, and has the time counted that it took. */
+function timed(send: Peers['sendTransaction'], { sent }: FederationMetrics): Peers['sendTransaction'] {
+  return async (...transaction) => {
+    const begun = performance.now()
+    const end = (outcome: SendOutcome): void => sent(outcome, (performance.now() - begun) / 1000)
+    try {
+      const answer = await send(...transaction)
+      end('taken')
+      return answer
+    } catch (error) {
+      end(isRefusal(error) ? 'refused' : 'failed')
+      throw error
+    }
+  }
+}
+
+function queuesOf(all: Iterable<Destination>): SendingQueues {
+  const destinations: Record<DestinationState, number> = { idle: 0, sending: 0, waiting: 0, failing: 0, gone: 0 }
+  let pdus = 0
+  let edus = 0
+  let first = Number.POSITIVE_INFINITY
+  for (const one of all) {
+    destinations[one.state]++
+    pdus += one.waiting.pdus
+    edus += one.waiting.edus
+    first = Math.min(first, one.firstUnsent ?? first)
+  }
+  return { destinations, pdus, edus, firstUnsent: Number.isFinite(first) ? first : undefined }
 }
 
 function isOwn({ standing, isInTimeline, isHistory, sender }: RoomEvent, serverName: ServerName): boolean {

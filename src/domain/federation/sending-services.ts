@@ -34,10 +34,13 @@ export interface SendingServices {
 }
 
 export function createSendingServices(parts: {
-  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'users' | 'clock' | 'random' | 'log' | 'policy' | 'outbound'>
+  readonly base: Pick<
+    HomeserverBase,
+    'config' | 'db' | 'users' | 'clock' | 'random' | 'log' | 'metrics' | 'policy' | 'outbound'
+  >
   readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'erasedUsers' | 'sticky'>
 }): SendingServices {
-  const { config, db, users, clock, random, log, policy, outbound } = parts.base
+  const { config, db, users, clock, random, log, metrics, policy, outbound } = parts.base
   const { registry, events, userRooms, erasedUsers, sticky } = parts.roomBase
   const serverName = config.server_name
   const peers = createPeers(outbound.federation)
@@ -53,6 +56,7 @@ export function createSendingServices(parts: {
     clock,
     random,
     log,
+    metrics: metrics.federation,
   })
   return {
     peers,

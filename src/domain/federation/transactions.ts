@@ -8,6 +8,7 @@ import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import { findTransaction, insertTransaction } from '../../store/federation/federation-transactions.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE } from '../limits.ts'
+import type { FederationMetrics } from '../measures/work-metrics.ts'
 import type { PartialState } from '../rooms/room/partial-state.ts'
 import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { Outcome } from './held-events.ts'
@@ -38,10 +39,11 @@ export interface TransactionParts extends TransactionPduParts, TransactionEduPar
   readonly clock: Clock
   readonly partialStateRooms: Pick<PartialStateRooms, 'end' | 'all'>
   readonly log: Logger
+  readonly metrics: Pick<FederationMetrics, 'received'>
 }
 
 export function createTransactions(parts: TransactionParts): Transactions {
-  const { db, clock, log } = parts
+  const { db, clock, log, metrics } = parts
   const turns = createKeyedQueue<number>()
   const transactionEdus = createTransactionEdus(parts, turns)
   const transactionPdus = createTransactionPdus(parts, { turns, receipts: transactionEdus.heldReceipts })
@@ -64,6 +66,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
     for (const edu of edus) await transactionEdus.take(origin, edu)
     const answer = JSON.stringify({ pdus: resultsOf(outcomes) })
     await db.tx((tx) => insertTransaction(tx, { hash, answer, receivedAt: clock.now() }))
+    metrics.received(pdus.length, edus.length)
     log.debug({ origin, txnId, pdus: pdus.length, edus: edus.length }, 'a transaction was taken in')
     return answer
   }

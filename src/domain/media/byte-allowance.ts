@@ -10,15 +10,15 @@ export interface ByteAllowance {
   take(key: string, bytes: number): void
 }
 
-export function createByteAllowance(deps: { readonly clock: Clock; readonly isEnabled: boolean }): ByteAllowance {
+export function createByteAllowance(deps: { readonly clock: Clock; isEnabled(): boolean }): ByteAllowance {
   const { clock, isEnabled } = deps
-  if (!isEnabled) return { require: () => {}, take: () => {} }
   const burstMs = (REMOTE_MEDIA_BURST_BYTES / REMOTE_MEDIA_BYTES_PER_SECOND) * 1000
   /** When each bucket will be full again. */
   const fullAt = createCache<string, number>(MAX_ALLOWANCES)
   const stateOf = (key: string) => Math.max(fullAt.get(key) ?? 0, clock.now())
   return {
     require(key) {
+      if (!isEnabled()) return
       const waitMs = stateOf(key) - burstMs - clock.now()
       if (waitMs < 0) return
       throw new ProtocolError('M_LIMIT_EXCEEDED', 'You have fetched much media of other servers. Wait a little.', {
@@ -26,6 +26,7 @@ export function createByteAllowance(deps: { readonly clock: Clock; readonly isEn
       })
     },
     take(key, bytes) {
+      if (!isEnabled()) return
       fullAt.set(key, stateOf(key) + (bytes / REMOTE_MEDIA_BYTES_PER_SECOND) * 1000)
     },
   }

@@ -43,7 +43,7 @@ export function createMediaServices(parts: {
   const { store, close } = openMediaStore({ config, log })
   const arrivals = createReceivingServices()
   const library = createLibrary({ db, clock, store, log })
-  const allowance = createByteAllowance({ clock, isEnabled: config.rate_limits.enabled })
+  const allowance = createByteAllowance({ clock, isEnabled: () => config.rate_limits.enabled })
   const peers = createMediaPeers({ federation, client })
   const remote = createRemoteMedia({ config, clock, peers, spool, library, allowance, metrics })
   const decoder = createDecoder()

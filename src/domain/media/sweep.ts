@@ -38,7 +38,6 @@ export function createSweep(deps: {
   readonly spool: Spool
 }): Sweep {
   const { config, db, clock, store, spool } = deps
-  const { keep_local_days, keep_remote_days } = config.media
   const some = MAX_MEDIA_SWEPT_AT_ONCE
   /** This reads all rooms to find what must stay, so it does not run every hour. */
   let nextLocalAt = 0
@@ -95,6 +94,7 @@ export function createSweep(deps: {
     contents,
     remoteUnseenSince,
     async round() {
+      const { keep_local_days, keep_remote_days } = config.media
       const now = clock.now()
       await spool.sweep(now - GRACE_MS)
       let media = await removeAll(() => expiredMedia(db, now, some))

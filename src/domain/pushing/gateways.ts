@@ -93,6 +93,17 @@ export class Gateways {
     return taken
   }
 
+  /** Pushers that wait for a turn, and gateways that do not answer. */
+  get use(): { readonly waiting: number; readonly failing: number } {
+    let waiting = this.#resting.size
+    let failing = 0
+    for (const { line, failures } of this.#gateways.values()) {
+      waiting += line.size
+      if (failures > 0) failing += 1
+    }
+    return { waiting, failing }
+  }
+
   /** Gives it a turn when its gateway has one, again and again until it has nothing to send. */
   ready(waiting: Waiting): void {
     const { dueAt } = waiting

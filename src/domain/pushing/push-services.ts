@@ -4,6 +4,8 @@ import { getGateways, type PusherRow, pushedPosition, removePusher } from '../..
 import type { HomeserverBase } from '../base.ts'
 import type { LifecyclePart } from '../lifecycle.ts'
 import { MAX_ALL_NOTICES_IN_MEMORY } from '../limits/pushers.ts'
+import type { PushLevels } from '../measures/level-metrics.ts'
+import type { PushMetrics } from '../measures/work-metrics.ts'
 import type { Pushers } from '../pushers/pushers.ts'
 import type { Unsubscribing } from '../pushers/unsubscribing.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
@@ -30,7 +32,7 @@ import { createUnreadRooms } from './unread-rooms.ts'
 export interface PushServiceParts {
   readonly base: Pick<
     HomeserverBase,
-    'config' | 'db' | 'clock' | 'random' | 'log' | 'sessions' | 'messenger' | 'restores'
+    'config' | 'db' | 'clock' | 'random' | 'log' | 'metrics' | 'sessions' | 'messenger' | 'restores'
   > & {
     readonly outbound: { readonly pushGateways: PushGatewayClient }
   }
@@ -48,9 +50,14 @@ export interface PushServiceParts {
 /** Requests that take longer are sent again by the next process. */
 const FAREWELL_MS = 2_000
 
+/** What sends notifications, as a part that runs and as the metrics read it. */
+export interface PushServices extends LifecyclePart {
+  levels(): PushLevels
+}
+
 /** Wires what sends notifications to push gateways and by mail. */
-export function createPushServices(parts: PushServiceParts): LifecyclePart {
-  const { config, db, clock, random, log, sessions, outbound } = parts.base
+export function createPushServices(parts: PushServiceParts): PushServices {
+  const { config, db, clock, random, log, metrics, sessions, outbound } = parts.base
   const { registry, events, userRooms, unread, pushRules, ignoredUsers } = parts.roomBase
   const unreadRooms = createUnreadRooms({ db, registry, unread, userRooms })
   const badges = createBadges({ userRooms, events, ignoredUsers, unreadRooms })
@@ -87,7 +94,7 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
     ...{ clock, random, log, bodies, evaluated, readMissed },
     wanted,
     badge: badges.of,
-    notify: outbound.pushGateways.notify,
+    notify: timed(outbound.pushGateways.notify, metrics.push),
     takePlace: places.take,
     freePlaces: places.free,
     ready: (queue: PusherQueue) => gateways.ready(queue),
@@ -115,6 +122,7 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
 
   return {
     name: 'notifications',
+    levels: () => ({ gateways: gateways.use, notices: places.taken(), unevaluated: stream.behind() }),
     async start() {
       gateways.start(await getGateways(db))
       const rows = await pushUsers.load()
@@ -137,6 +145,16 @@ export function createPushServices(parts: PushServiceParts): LifecyclePart {
   }
 }
 
+/** Notifies, and has the time counted that it took. */
+function timed(notify: PushGatewayClient['notify'], { asked }: PushMetrics): PushGatewayClient['notify'] {
+  return async (url, body) => {
+    const begun = performance.now()
+    const answer = await notify(url, body)
+    asked(answer.kind, (performance.now() - begun) / 1000)
+    return answer
+  }
+}
+
 /** Where the stream must be read from: where the previous process ended, unless all pushers are newer or lag. */
 function beginning(rows: readonly PusherRow[], saved: number | undefined, current: number): number {
   const positions = rows.filter(({ lags }) => !lags).map(({ position }) => position)
@@ -155,6 +173,7 @@ function createPlaces() {
     free(count: number): void {
       taken = Math.max(0, taken - count)
     },
+    taken: () => taken,
   }
 }
 

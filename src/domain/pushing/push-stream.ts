@@ -17,6 +17,8 @@ export interface PushStream {
   missed(position: number): void
   /** Everything up to this position was handed on. */
   position(): number
+  /** How many positions of the stream are still to be handed on. */
+  behind(): number
   /** @param from where the previous process ended @param current the newest position */
   start(from: number, current: number): void
   close(): Promise<void>
@@ -115,6 +117,7 @@ export function createPushStream(parts: {
       wake()
     },
     position: () => position,
+    behind: () => Math.max(0, seen - position),
     start(from, current) {
       closing = new AbortController()
       position = from

@@ -156,6 +156,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     ledger,
     clock,
     restores,
+    metrics: metrics.sync,
     users,
     roomBase,
     syncBase,

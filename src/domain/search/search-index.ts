@@ -21,7 +21,10 @@ import { createReadSearchTexts } from './search-texts.ts'
 import { concernsSearch } from './searched-text.ts'
 
 /** The index as a part that runs, and as operators see it. */
-export interface SearchIndex extends LifecyclePart, SearchDesk {}
+export interface SearchIndex extends LifecyclePart, SearchDesk {
+  /** How many numbers of events are still to be looked at; 0 while searching is switched off. */
+  behind(): number
+}
 
 const PAUSE_AFTER_FAILURE_MS = 1_000
 
@@ -43,7 +46,7 @@ export function createSearchIndex(parts: {
   let waiting = new Set<number>()
   /** Events of which an edit was redacted. */
   let waitingIds = new Set<EventId>()
-  let isBehind = true
+  let isBehind = config.search.enabled
   let position = 0
   let running: Promise<void> | undefined
   const closing = new AbortController()
@@ -139,11 +142,11 @@ export function createSearchIndex(parts: {
       mustBeOn(isStarted)
       await db.tx(clearSearch)
       position = 0
-      isBehind = true
-      wake()
+      readAgain()
     },
     setPaused: pausing.set,
     isBusy: () => isStarted && !pausing.isPaused && running !== undefined,
+    behind: () => (running || isBehind ? Math.max(waiting.size, parts.rooms.position() - position) : 0),
     async progress() {
       mustBeOn(isStarted)
       const newest = Math.max(position, parts.rooms.position())

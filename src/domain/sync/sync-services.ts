@@ -1,6 +1,7 @@
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { Clock } from '../clock.ts'
+import type { SyncMetrics } from '../measures/work-metrics.ts'
 import type { ThreadSubscriptions } from '../push/thread-subscriptions.ts'
 import type { Restores } from '../restores.ts'
 import { createBundleAggregations } from '../rooms/read/bundles.ts'
@@ -39,6 +40,7 @@ export interface SyncServiceParts {
   readonly ledger: Ledger
   readonly clock: Clock
   readonly restores: Restores
+  readonly metrics: SyncMetrics
   readonly users: Users
   readonly roomBase: RoomBase
   readonly syncBase: SyncBase
@@ -53,7 +55,7 @@ export interface SyncServiceParts {
 }
 
 export function createSyncServices(parts: SyncServiceParts): SyncServices {
-  const { ledger, clock, restores, roomReader, directory, position } = parts
+  const { ledger, clock, restores, metrics, roomReader, directory, position } = parts
   const { userRooms } = parts.roomBase
   const { notifier, presence, ephemeral } = parts.syncBase
   const sources = sourcesOf(parts)
@@ -65,7 +67,7 @@ export function createSyncServices(parts: SyncServiceParts): SyncServices {
   const awaitNews = createAwaitNews({ clock, notifier, userRooms })
   const answers = createSentAnswers(notifier)
   return {
-    sync: createSync({ clock, awaitNews, answers, presence, userRooms, sources, restores, now }),
+    sync: createSync({ clock, awaitNews, answers, presence, userRooms, sources, restores, metrics, now }),
     sliding: createSlidingServices({
       db: parts.db,
       clock,
@@ -73,6 +75,7 @@ export function createSyncServices(parts: SyncServiceParts): SyncServices {
       presence,
       sources,
       restores,
+      metrics,
       awaitNews,
       answers,
       threadSubscriptions: parts.threadSubscriptions,

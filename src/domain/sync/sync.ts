@@ -2,6 +2,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
+import type { SyncMetrics } from '../measures/work-metrics.ts'
 import type { Restores } from '../restores.ts'
 import { type Answer, answerOf, NOTHING_NEW, nothingNew } from './answer.ts'
 import type { AwaitNews } from './await-news.ts'
@@ -34,6 +35,7 @@ export interface SyncParts {
   readonly userRooms: UserRooms
   readonly sources: SyncSources
   readonly restores: Restores
+  readonly metrics: SyncMetrics
   /** The current position of every stream. */
   now(): StreamPosition
 }
@@ -88,7 +90,19 @@ export function createSync(parts: SyncParts): Sync {
   function lookNow(by: Requester, request: SyncRequest, since: StreamPosition | undefined): Answer | Promise<Answer> {
     const now = parts.now()
     if (since && isSamePosition(since, now) && !request.fullState && sources.inboxes.isEmpty(by)) return NOTHING_NEW
-    return answerOf(sources, by, request, since, now)
+    return look(by, request, since, now)
+  }
+
+  async function look(
+    by: Requester,
+    request: SyncRequest,
+    since: StreamPosition | undefined,
+    now: StreamPosition,
+  ): Promise<Answer> {
+    const begun = performance.now()
+    const answer = await answerOf(sources, by, request, since, now)
+    parts.metrics.made(since === undefined ? 'initial' : 'incremental', (performance.now() - begun) / 1000)
+    return answer
   }
 
   function jsonOf({ json }: Answer, by: Requester, { since = '' }: SyncRequest): JsonBytes | Promise<JsonBytes> {

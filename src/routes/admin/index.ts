@@ -59,6 +59,8 @@ import { listRoomMembers } from './rooms/list-room-members.ts'
 import { listRooms } from './rooms/list-rooms.ts'
 import { makeRoomAdmin } from './rooms/make-room-admin.ts'
 import { purgeHistory } from './rooms/purge-history.ts'
+import { getConfigChanges } from './server/get-config-changes.ts'
+import { getDiagnostics } from './server/get-diagnostics.ts'
 import { getExperimentalFeatures } from './server/get-experimental-features.ts'
 import { getRoomSizes } from './server/get-room-sizes.ts'
 import { getSearchProgress } from './server/get-search-progress.ts'
@@ -189,6 +191,8 @@ export const adminEndpoints: readonly Endpoint[] = [
   showIdentityPerson,
   eraseIdentityPerson,
   listActs,
+  getDiagnostics,
+  getConfigChanges,
   getStatistics,
   rotateSigningKey,
   deleteEventReport,

@@ -86,6 +86,13 @@ export function translate(error: unknown): unknown {
   return isUnavailable(error) ? unavailable() : error
 }
 
+export interface PipelinedOptions {
+  /** Runs on each new connection before any query, for session settings and locks. */
+  readonly prepare?: ((client: pg.Client) => Promise<void>) | undefined
+  /** Hears after how many seconds each query was answered or has failed. */
+  readonly answered?: ((seconds: number) => void) | undefined
+}
+
 /**
  * One pipelined connection that heals itself: a query on a lost connection opens a new one.
  *
@@ -93,23 +100,25 @@ export function translate(error: unknown): unknown {
  */
 export class PipelinedConnection implements Reader {
   readonly #config: pg.ClientConfig
-  readonly #prepare: (client: pg.Client) => Promise<void>
+  readonly #options: PipelinedOptions
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
   #closed = false
 
-  /** `prepare` runs on each new connection before any query, for session settings and locks. */
-  constructor(config: pg.ClientConfig, prepare: (client: pg.Client) => Promise<void> = async () => {}) {
+  constructor(config: pg.ClientConfig, options: PipelinedOptions = {}) {
     this.#config = { ...config, pipeline: true, types: WIRE_TYPES, keepAlive: true }
-    this.#prepare = prepare
+    this.#options = options
   }
 
   async query<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
+    const asked = performance.now()
     try {
       const client = this.#client ?? (await this.#connect())
       return (await client.query<Row & pg.QueryResultRow>(prepared(text, values))).rows
     } catch (error) {
       throw translate(error)
+    } finally {
+      this.#options.answered?.((performance.now() - asked) / 1000)
     }
   }
 
@@ -130,7 +139,7 @@ export class PipelinedConnection implements Reader {
     client.on('end', drop)
     await client.connect()
     try {
-      await this.#prepare(client)
+      await this.#options.prepare?.(client)
     } catch (error) {
       await client.end().catch(() => {})
       throw error
@@ -151,9 +160,9 @@ export class PipelinedConnection implements Reader {
 export class PipelinedConnections implements Reader {
   readonly #connections: readonly { readonly connection: PipelinedConnection; waiting: number }[]
 
-  constructor(config: pg.ClientConfig, count: number) {
+  constructor(config: pg.ClientConfig, { count, ...options }: PipelinedOptions & { readonly count: number }) {
     this.#connections = Array.from({ length: count }, () => ({
-      connection: new PipelinedConnection(config),
+      connection: new PipelinedConnection(config, options),
       waiting: 0,
     }))
   }

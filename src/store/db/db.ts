@@ -30,7 +30,24 @@ export interface Database extends Reader {
   dedicated(prepare?: (client: pg.Client) => Promise<void>): PipelinedConnection
   /** How many transactions and scans wait for a pool connection. */
   waiting(): number
+  pool(): PoolUse
   close(): Promise<void>
+}
+
+/** Hears how long work took, in seconds. */
+export interface DatabaseObserver {
+  /** A read is answered or has failed: on the connection of small reads, or on one of those for large results. */
+  read(connection: 'read' | 'bulk', seconds: number): void
+  /** A transaction has got its connection. */
+  waited(seconds: number): void
+  /** A transaction has ended. */
+  transacted(seconds: number): void
+}
+
+/** The connections for transactions and scans. */
+export interface PoolUse {
+  readonly open: number
+  readonly idle: number
 }
 
 export interface DatabaseOptions {
@@ -40,6 +57,7 @@ export interface DatabaseOptions {
   readonly poolSize: number
   /** A query that runs longer than this is cancelled, so that it cannot block its pipeline. Milliseconds. */
   readonly statementTimeoutMs?: number
+  readonly observer?: DatabaseObserver | undefined
 }
 
 const BULK_CONNECTIONS = 2
@@ -54,8 +72,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     statement_timeout: options.statementTimeoutMs ?? 60_000,
     connectionTimeoutMillis: 5_000,
   }
-  const reads = new PipelinedConnection(config)
-  const bulk = new PipelinedConnections(config, BULK_CONNECTIONS)
+  const { observer } = options
+  const reads = new PipelinedConnection(config, { answered: observer && ((seconds) => observer.read('read', seconds)) })
+  const answered = observer && ((seconds: number) => observer.read('bulk', seconds))
+  const bulk = new PipelinedConnections(config, { count: BULK_CONNECTIONS, answered })
   const owned: { close(): Promise<void> }[] = [reads, bulk]
   const pool = new pg.Pool({ ...config, pipeline: true, types: WIRE_TYPES, max: options.poolSize } as pg.PoolConfig)
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
@@ -64,7 +84,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     query: (text, values) => reads.query(text, values),
     bulk,
-    tx: (work) => transaction(pool, work),
+    tx: (work) => transaction(pool, work, observer),
     async scan<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
       try {
         return (await pool.query<Row & pg.QueryResultRow>(prepared(text, values, true))).rows
@@ -73,11 +93,12 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
     },
     dedicated(prepare) {
-      const connection = new PipelinedConnection(config, prepare)
+      const connection = new PipelinedConnection(config, { prepare })
       owned.push(connection)
       return connection
     },
     waiting: () => pool.waitingCount,
+    pool: () => ({ open: pool.totalCount, idle: pool.idleCount }),
     async close() {
       await Promise.all(owned.map((connection) => connection.close()))
       await pool.end()
@@ -85,10 +106,17 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 }
 
-async function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function transaction<T>(
+  pool: pg.Pool,
+  work: (tx: Tx) => Promise<T>,
+  observer: DatabaseObserver | undefined,
+): Promise<T> {
+  const asked = performance.now()
   const client = await pool.connect().catch((error) => {
     throw translate(error)
   })
+  const begun = performance.now()
+  observer?.waited((begun - asked) / 1000)
   const ignoreLoss = (): void => {}
   client.on('error', ignoreLoss)
   let over = false
@@ -102,11 +130,11 @@ async function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Prom
   let lost: Error | undefined
   try {
     // Not awaited: BEGIN travels with the first statement, which fails if it does.
-    const begun = client.query(command('BEGIN'))
-    begun.catch(() => {})
+    const beginning = client.query(command('BEGIN'))
+    beginning.catch(() => {})
     const result = await work(tx)
     over = true
-    await begun
+    await beginning
     await client.query(command('COMMIT'))
     return result
   } catch (error) {
@@ -118,5 +146,6 @@ async function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Prom
   } finally {
     client.off('error', ignoreLoss)
     client.release(lost)
+    observer?.transacted((performance.now() - begun) / 1000)
   }
 }

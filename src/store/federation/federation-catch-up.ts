@@ -16,6 +16,15 @@ const FOR_OTHERS = `AND (type = 'm.room.member' OR EXISTS (
   WHERE room_member.room_nid = event.room_nid AND membership = 'join' AND ${serverOf('member.user_id')} <> $2)
   OR EXISTS (SELECT FROM room_filling WHERE room_filling.room_nid = event.room_nid AND filled_at IS NULL))`
 
+/** When the event with a number was made, or the first one after it; in milliseconds. */
+export async function timeOfEvent(reader: Reader, eventNid: number): Promise<number | undefined> {
+  const [row] = await reader.query<{ at: number }>(
+    'SELECT origin_server_ts AS at FROM event WHERE event_nid >= $1 ORDER BY event_nid LIMIT 1',
+    [eventNid],
+  )
+  return row?.at
+}
+
 /** The first events of our users, from a number on, that may concern other servers. */
 export async function getOwnEvents(
   reader: Reader,

@@ -87,14 +87,19 @@ test('HTTPS: on SIGHUP a certificate that cannot be used is named, and the one b
   })
 })
 
-test('on SIGHUP it is read again whom the operator shuts out; a configuration that is wrong changes nothing', async () => {
+test('on SIGHUP the configuration is read again, and it is said what waits for a restart; a wrong one changes nothing', async () => {
+  const failed = async () =>
+    /^hearth_reload_failed (\d)$/m.exec(await (await fetch(`${metricsUrl}/metrics`)).text())?.[1]
   const file = join(server.dataDir, 'hearth.yaml')
   await writeFile(file, 'federation: {dney: [spam.example]}')
   process.kill(server.pid(), 'SIGHUP')
   await waitUntil('the complaint', () => /the configuration is wrong/.test(server.output()))
-  await writeFile(file, 'federation: {deny: [spam.example]}')
+  expect(await failed()).toBe('1')
+  await writeFile(file, 'federation: {deny: [spam.example]}\ndatabase: {pool_size: 9}')
   process.kill(server.pid(), 'SIGHUP')
-  await waitUntil('the rules', () => /"deny":1.*were read again/.test(server.output()))
+  const line = '"applied":["federation.deny"],"needs_restart":["database.pool_size"]'
+  await waitUntil('the rules', () => server.output().includes(line))
+  expect(await failed()).toBe('0')
   await rm(file)
 })
 

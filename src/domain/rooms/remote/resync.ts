@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { pauseAfter } from '../../backoff.ts'
 import type { Random } from '../../clock.ts'
-import { Turns } from '../../federation/turns.ts'
+import { Turns } from '../../federation/sending/turns.ts'
 import { KICK_LOOKED_AT_AFTER_MS, MAX_RESYNCS_AT_ONCE } from '../../limits.ts'
 import type { PartialState } from '../room/partial-state.ts'
 import { createResyncFetcher, Refused, type ResyncFetcherParts } from './resync-fetcher.ts'

@@ -41,6 +41,8 @@ function createRecentIds(size: number): Pick<Set<string>, 'has'> & { add(id: str
   }
 }
 
+/** A number that no event has. */
+const NO_EVENT = -1
 /** Bytes of an event's entry in the index by id. */
 const INDEX_BYTES = 48
 
@@ -54,6 +56,7 @@ export function createEventCache({
   const nidById = new Map<string, number>()
   const targets = createRecentIds(MAX_RECENT_TARGETS)
   const events = budget.part<number, RoomEvent>({
+    name: 'events',
     bytesOf: (event) => event.bytes + INDEX_BYTES,
     gone: ({ id }) => nidById.delete(id),
   })
@@ -68,13 +71,14 @@ export function createEventCache({
   function related(eventIds: readonly string[]): void {
     for (const eventId of eventIds) {
       targets.add(eventId)
-      knownById(eventId)?.markRelated()
+      events.peek(nidById.get(eventId) ?? NO_EVENT)?.markRelated()
     }
   }
 
   function adopt(row: EventRow): RoomEvent {
-    const known = events.get(row.event_nid)
-    if (known && isAsNew(known, row)) return known
+    // A look for what was read anyway must not count as one.
+    const known = events.peek(row.event_nid)
+    if (known && isAsNew(known, row)) return events.get(row.event_nid) ?? known
     const event = new RoomEvent(row)
     put(event)
     return event
@@ -83,8 +87,7 @@ export function createEventCache({
   const loader = createEventLoader({ db, bulk: db.bulk ?? db, events, adopt })
 
   function knownById(eventId: string): RoomEvent | undefined {
-    const nid = nidById.get(eventId)
-    return nid === undefined ? undefined : events.get(nid)
+    return events.get(nidById.get(eventId) ?? NO_EVENT)
   }
 
   async function loadByIds(eventIds: readonly string[]): Promise<Map<string, RoomEvent>> {

@@ -110,7 +110,7 @@ export function createEventLoader({ db, bulk, events, adopt }: EventLoaderParts)
       }
       const { rows, left } =
         missing.length > 0 ? await getEventsWithin(bulk, missing, maxBytes) : { rows: [], left: [] }
-      for (const row of rows) found.push(events.get(row.event_nid) ?? new RoomEvent(row))
+      for (const row of rows) found.push(events.peek(row.event_nid) ?? new RoomEvent(row))
       return { found, left: [...left, ...nids.slice(at)] }
     },
   }

@@ -36,7 +36,7 @@ const ROOM_IDS_REMEMBERED = 20_000
 export function createRoomRegistry(parts: RegistryParts): RoomRegistry {
   const { db, budget } = parts
   const loadAll = createRoomLoader(parts)
-  const rooms = budget.part<number, Room>({ bytesOf: ({ bytes }) => bytes })
+  const rooms = budget.part<number, Room>({ name: 'rooms', bytesOf: ({ bytes }) => bytes })
   const nids = createCache<RoomId, number>(ROOM_IDS_REMEMBERED)
   const loading = new Map<number, Promise<Room>>()
   /** Numbers of rooms that were removed. No number is used twice. */
@@ -54,7 +54,7 @@ export function createRoomRegistry(parts: RegistryParts): RoomRegistry {
 
   /** Keeps a room that was loaded, unless a copy as new or newer was confirmed meanwhile. */
   function adopt(loaded: Room): Room {
-    const known = rooms.get(loaded.nid)
+    const known = rooms.peek(loaded.nid)
     if (known?.alive && known.committed.version >= loaded.committed.version) return known
     confirm(loaded)
     return loaded

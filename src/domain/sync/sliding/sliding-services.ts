@@ -1,5 +1,6 @@
 import type { Database } from '../../../store/db/db.ts'
 import type { Clock } from '../../clock.ts'
+import type { SyncMetrics } from '../../measures/work-metrics.ts'
 import type { ThreadSubscriptions } from '../../push/thread-subscriptions.ts'
 import type { Restores } from '../../restores.ts'
 import type { Receipts } from '../../rooms/read/receipts.ts'
@@ -33,13 +34,15 @@ export function createSlidingServices(parts: {
   readonly presence: Presence
   readonly sources: SyncSources
   readonly restores: Restores
+  readonly metrics: SyncMetrics
   readonly awaitNews: AwaitNews
   readonly answers: SentAnswers
   readonly threadSubscriptions: Pick<ThreadSubscriptions, 'list'>
   readonly receipts: Pick<Receipts, 'first'>
   now(): StreamPosition
 }): SlidingServices {
-  const { db, clock, presence, sources, restores, awaitNews, answers, threadSubscriptions, receipts, now } = parts
+  const { db, clock, presence, sources, restores, metrics, awaitNews, answers, threadSubscriptions, receipts, now } =
+    parts
   const { budget } = parts.roomBase
   const { events, registry, roomEvents, userLedger } = sources
   const recency = createRecency({ db, roomEvents })
@@ -67,6 +70,7 @@ export function createSlidingServices(parts: {
       connections,
       sources,
       restores,
+      metrics,
       own,
       now,
     }),

@@ -3,6 +3,7 @@ import { ProtocolError } from '../../../core/errors.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
+import type { SyncMetrics } from '../../measures/work-metrics.ts'
 import type { Restores } from '../../restores.ts'
 import type { AwaitNews } from '../await-news.ts'
 import type { Presence } from '../presence.ts'
@@ -40,6 +41,7 @@ export interface SlidingSyncParts {
   readonly connections: Connections
   readonly sources: SyncSources
   readonly restores: Restores
+  readonly metrics: SyncMetrics
   readonly own: SlidingSources
   /** The current position of every stream. */
   now(): StreamPosition
@@ -99,6 +101,7 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   }
 
   async function lookFor({ by, request, from, record, name }: Turn, now: StreamPosition): Promise<Looked> {
+    const begun = performance.now()
     const ignoring = sources.ignoredUsers.of(by.userNid)
     const finding = own.directRooms(by.userNid, now.ledger)
     const look: SlidingLook = {
@@ -117,6 +120,8 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
       connection: `${name} ${record.lineage}`,
     }
     const answer = await slidingAnswer(look)
+    const kind = from === undefined ? 'sliding_initial' : 'sliding'
+    parts.metrics.made(kind, (performance.now() - begun) / 1000)
     return { isEmpty: answer.isEmpty, now, answer }
   }
 

@@ -1,10 +1,13 @@
 import type { Logger } from 'pino'
-import { createCache } from '../../core/cache.ts'
-import type { ServerName } from '../../core/ids.ts'
-import type { Clock } from '../clock.ts'
-import { MAX_LOGGED_DESTINATIONS } from '../limits.ts'
+import { createCache } from '../../../core/cache.ts'
+import type { ServerName } from '../../../core/ids.ts'
+import type { Clock } from '../../clock.ts'
+import { MAX_LOGGED_DESTINATIONS } from '../../limits.ts'
 
 type Severity = 'info' | 'warn' | 'error'
+
+/** It has everything; it is being sent something; it waits for its turn; it does not answer; or it has not answered for long. */
+export type DestinationState = 'idle' | 'sending' | 'waiting' | 'failing' | 'gone'
 
 /** How sending to a server goes, for operators. Times are milliseconds; null where nothing failed since the process started. */
 export interface DestinationStatus {
