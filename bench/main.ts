@@ -2,6 +2,7 @@ import * as appservice from './cases/appservice.ts'
 import * as attackBodies from './cases/attack-bodies.ts'
 import * as attackFanOut from './cases/attack-fan-out.ts'
 import * as attackSync from './cases/attack-sync.ts'
+import * as backup from './cases/backup.ts'
 import * as fanOut from './cases/fan-out.ts'
 import * as federationDead from './cases/federation-dead.ts'
 import * as federationIn from './cases/federation-in.ts'
@@ -70,6 +71,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
   [attackBodies.BENCHMARK]: attackBodies.measureAttackBodies,
   [attackFanOut.BENCHMARK]: attackFanOut.measureAttackFanOut,
+  [backup.BENCHMARK]: backup.measureBackup,
 }
 
 async function main(args: string[]): Promise<void> {

@@ -15,6 +15,7 @@ export interface BenchOptions {
   readonly rooms: number
   readonly bindings: number
   readonly remoteMembers: number
+  readonly gigabytes: number
   readonly withFloor: boolean
   readonly profile: boolean
   readonly write: boolean
@@ -25,7 +26,7 @@ export const USAGE = `npm run bench -- [benchmark ...] [options]
 Benchmarks: send, fan-out, initial-sync, register-login, login-storm, idle, soak, noop-sync, storage, room-state, resolution, receive,
 to-device, identity-lookup, keys, media, federation-join, federation-in, federation-out,
 federation-dead, relations, search, user-directory, appservice, push, sliding-start, sliding-noop,
-sliding-fan-out, sliding-crowd, attack-bodies, attack-fan-out, attack-sync
+sliding-fan-out, sliding-crowd, attack-bodies, attack-fan-out, attack-sync, backup
 (all of them when none is named), and the floor programs alone: floor.
 
   --url http://...          drive this homeserver instead of starting one of ours
@@ -40,6 +41,7 @@ sliding-fan-out, sliding-crowd, attack-bodies, attack-fan-out, attack-sync
   --rooms N                 rooms of initial-sync (200)
   --bindings N              bound addresses of identity-lookup (1000000)
   --remote-members N        members of the room of federation-join (50000)
+  --gigabytes N             of rows and media for backup (0.3); 5 shows what the project promises
   --no-floor                leave out the floor programs
   --profile                 run our server under --cpu-prof; profiles land in bench/profiles
   --write                   write the table into bench/RESULTS.md`
@@ -57,6 +59,7 @@ const OPTIONS = {
   rooms: { type: 'string', default: '200' },
   bindings: { type: 'string', default: '1000000' },
   'remote-members': { type: 'string', default: '50000' },
+  gigabytes: { type: 'string', default: '0.3' },
   'no-floor': { type: 'boolean', default: false },
   profile: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
@@ -80,6 +83,7 @@ export function readOptions(args: string[]): BenchOptions | undefined {
     rooms: Number(values.rooms),
     bindings: Number(values.bindings),
     remoteMembers: Number(values['remote-members']),
+    gigabytes: Number(values.gigabytes),
     withFloor: !values['no-floor'],
     profile: values.profile,
     write: values.write,

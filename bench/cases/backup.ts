@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { Pool } from 'undici'
+import type { Manifest } from '../../src/core/backup/manifest.ts'
+import { sendText } from '../../test/support/api.ts'
+import { freePort } from '../../test/support/child-server.ts'
+import { PROJECT_ROOT } from '../../test/support/project.ts'
+import { type Community, makeCommunity, newPrefix } from '../community.ts'
+import { latenciesOf, type Measurement, measurement, now } from '../measurement.ts'
+import type { BenchOptions } from '../options.ts'
+import { openTarget, type Target } from '../target.ts'
+
+export const BENCHMARK = 'backup'
+const SENDS_PER_SECOND = 200
+const PEOPLE = 20
+const MEDIA_BYTES = 8 * 1024 * 1024
+/** Of what is filled in, this much is media, and the rest rows. */
+const SHARE_OF_MEDIA = 0.5
+const ROWS_AT_ONCE = 20_000
+const ROW_BYTES = 1_000
+const GIGABYTE = 1e9
+const GOAL_SECONDS = 600
+const GOAL_BYTES = 10 * GIGABYTE
+const GOAL_RATIO = 1.5
+const WARM_UP_MS = 5_000
+
+/** A backup and a restore of so many gigabytes, and what people notice who send 200 messages a second meanwhile. */
+export async function measureBackup(options: BenchOptions): Promise<Measurement[]> {
+  const target = await openTarget(options)
+  const { own } = target
+  if (own === undefined) throw new Error('backup measures a server of its own: leave out --url')
+  const folder = await mkdtemp(join(own.dataDir, 'bench-'))
+  try {
+    const community = await makeCommunity(target, { people: PEOPLE, rooms: PEOPLE, isIn: (one, room) => one === room })
+    await fill(target, community, options.gigabytes * GIGABYTE)
+    await sendingDuring(community, () => pause(WARM_UP_MS))
+    const without = await sendingDuring(community, () => pause(options.seconds * 2_000))
+    const place = join(folder, 'backups')
+    const env = { HEARTH__SERVER_NAME: own.serverName, HEARTH__DATA_DIR: join(own.dataDir, 'data') }
+    const during = await sendingDuring(community, () => hearth(['backup', place], env))
+    await community.api.close()
+    const bytes = bytesOf(await newestManifest(place))
+    await own.kill('SIGTERM')
+    const begun = now()
+    const elsewhere = {
+      ...env,
+      HEARTH__DATA_DIR: join(folder, 'restored'),
+      HEARTH__LISTEN__PORT: String(await freePort()),
+    }
+    await hearth(['restore', place], elsewhere)
+    return rowsOf({ bytes, without, during, restoreMs: now() - begun })
+  } finally {
+    await target.close()
+  }
+}
+
+interface Sent {
+  readonly ms: number
+  readonly latencies: readonly number[]
+  readonly failed: number
+}
+
+function rowsOf(of: { bytes: number; without: Sent; during: Sent; restoreMs: number }): Measurement[] {
+  const { bytes, without, during, restoreMs } = of
+  const sends = (variant: string, { latencies, ms, failed }: Sent, note: string) =>
+    measurement({
+      benchmark: BENCHMARK,
+      variant,
+      perSecond: latencies.length / (ms / 1000),
+      ...latenciesOf(latencies),
+      note: `${failed} failed${note}`,
+    })
+  const ratio = latenciesOf(during.latencies).p99Ms / latenciesOf(without.latencies).p99Ms
+  const verdict = ratio <= GOAL_RATIO ? 'reached' : 'missed'
+  const copy = (variant: string, ms: number) => {
+    const rate = bytes / (ms / 1000)
+    const wouldTake = GOAL_BYTES / rate
+    const note = `${(bytes / 1e6).toFixed(0)} MB in ${(ms / 1000).toFixed(1)} s = ${(rate / 1e6).toFixed(1)} MB/s; 10 GB in ${wouldTake.toFixed(0)} s, goal ${GOAL_SECONDS} s: ${wouldTake <= GOAL_SECONDS ? 'reached' : 'missed'}`
+    return measurement({ benchmark: BENCHMARK, variant, note })
+  }
+  return [
+    sends(`${SENDS_PER_SECOND} sends/s, no backup`, without, ''),
+    sends(
+      `${SENDS_PER_SECOND} sends/s, backup running`,
+      during,
+      `; p99 ${ratio.toFixed(2)} times that without, goal ${GOAL_RATIO}: ${verdict}`,
+    ),
+    copy('backup under this load', during.ms),
+    copy('restore on an idle machine', restoreMs),
+  ]
+}
+
+/** Sends at a fixed rate while the work runs. A latency counts from when a message was to be sent, so that a stalled server does not hide it. */
+async function sendingDuring({ api, people, roomIds }: Community, work: () => Promise<unknown>): Promise<Sent> {
+  const word = newPrefix()
+  const latencies: number[] = []
+  const running = new Set<Promise<void>>()
+  const begun = now()
+  let failed = 0
+  let isOver = false
+  const working = work().finally(() => {
+    isOver = true
+  })
+  for (let count = 0; !isOver; count++) {
+    const due = begun + (count * 1000) / SENDS_PER_SECOND
+    const early = due - now()
+    if (early > 1) await pause(early)
+    const who = count % PEOPLE
+    const sending = sendText(api, people[who]!.token, roomIds[who]!, `${word}-${count}`, `${word} ${'x'.repeat(60)}`)
+      .then(() => void latencies.push(now() - due))
+      .catch(() => void failed++)
+      .finally(() => running.delete(sending))
+    running.add(sending)
+  }
+  const ms = now() - begun
+  await Promise.all(running)
+  await working
+  return { ms, latencies, failed }
+}
+
+/** Runs the built program to its end. */
+async function hearth(words: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
+  const child: ChildProcess = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/main.js'), ...words], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+  })
+  let output = ''
+  const keep = (chunk: Buffer) => {
+    output = (output + chunk).slice(-4_000)
+  }
+  child.stdout?.on('data', keep)
+  child.stderr?.on('data', keep)
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  if (code !== 0) throw new Error(`hearth ${words[0]} ended with ${code}:\n${output}`)
+}
+
+/** Media by uploads of fresh bytes; rows as events that no room shows, of the length of usual ones and with all their indexes. */
+async function fill(target: Target, { people }: Community, bytes: number): Promise<void> {
+  const pool = new Pool(target.baseUrl, { connections: 4 })
+  const headers = { authorization: `Bearer ${people[0]!.token}`, 'content-type': 'application/octet-stream' }
+  for (let done = 0; done < bytes * SHARE_OF_MEDIA; done += MEDIA_BYTES) {
+    const path = '/_matrix/media/v3/upload'
+    const { statusCode, body } = await pool.request({ method: 'POST', path, headers, body: randomBytes(MEDIA_BYTES) })
+    if (statusCode !== 200) throw new Error(`an upload was answered ${statusCode}: ${await body.text()}`)
+    await body.dump()
+  }
+  await pool.close()
+  const client = new pg.Client(target.database())
+  await client.connect()
+  const rows = Math.ceil((bytes * (1 - SHARE_OF_MEDIA)) / ROW_BYTES)
+  for (let first = 1; first <= rows; first += ROWS_AT_ONCE)
+    await client.query(EVENTS, [first, Math.min(rows, first + ROWS_AT_ONCE - 1)])
+  await client.query('VACUUM ANALYZE event')
+  await client.query('CHECKPOINT')
+  await client.end()
+}
+
+const EVENTS = `INSERT INTO event (event_nid, room_nid, sender_nid, origin_server_ts, notifiable, state_chain, state_seq, standing, event_id, type, json)
+  SELECT -n, 0, 0, n, 0, 0, 0, 'outlier', '$' || encode(sha256(n::text::bytea), 'base64'), 'm.room.message',
+    '{"content":{"body":"' || repeat(md5(n::text) || ' ', 10) || md5(random()::text) || '","msgtype":"m.text"},"room_id":"!bench","hashes":"'
+      || encode(sha256((n + 1)::text::bytea), 'base64') || '","prev_events":["' || encode(sha256((n - 1)::text::bytea), 'base64') || '"],"text":"'
+      || repeat(md5((n * 7)::text), 8) || '"}'
+  FROM generate_series($1::bigint, $2::bigint) AS n`
+
+async function newestManifest(place: string): Promise<Manifest> {
+  const ids = (await readdir(join(place, 'backups'))).sort()
+  return JSON.parse(await readFile(join(place, 'backups', ids.at(-1)!, 'manifest.json'), 'utf8')) as Manifest
+}
+
+/** What a person would call the size: rows as text, and media. */
+const bytesOf = ({ database, media }: Manifest): number => database.text_bytes + media.bytes
