@@ -76,6 +76,19 @@ test('init writes a file that is good, with the name asked for, and never overwr
   expect(await readFile(join(directory, 'hearth.yaml'), 'utf8')).toBe(before)
 })
 
+test('init writes the file and the data directory that it was asked for, so that every later command finds both', async () => {
+  const [file, data] = [join(directory, 'etc.yaml'), join(directory, "data of 'mine'")]
+  const written = await runProgramHere(['init', 'example.org', '--data-dir', data], {
+    directory,
+    env: { HEARTH_CONFIG: file },
+  })
+  expect(written).toMatchObject({ code: 0, stdout: expect.stringContaining(file) })
+  expect((await stat(join(data, 'signing.key'))).mode & 0o777).toBe(0o600)
+  const printed = (await here('config print', { HEARTH_CONFIG: file })).stdout
+  expect(printed).toMatch(/server_name: "example\.org" +# .*etc\.yaml:\d+/)
+  expect(printed).toContain(`data_dir: ${JSON.stringify(data)}`)
+})
+
 test('init refuses a server name that is none', async () => {
   expect(await here('init not_a_name')).toMatchObject({ code: 78, stderr: expect.stringContaining('server_name') })
 })

@@ -19,6 +19,7 @@ import { startMetricsListener } from './metrics-listener.ts'
 import { isBelowFloor } from './node-floor.ts'
 import { optimiseSooner } from './optimise-sooner.ts'
 import { reloadConfig } from './reload.ts'
+import { notifyReady } from './service-manager.ts'
 import { openSigningKey } from './signing-key-file.ts'
 import { spareMemory } from './spare-memory.ts'
 import { releaseOnceSettled } from './young-generation.ts'
@@ -56,6 +57,7 @@ export const serveCommand: Command = {
     releaseOnceSettled()
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
     log.info({ port: running.port, ms: Math.round(seconds * 1000) }, 'ready')
+    notifyReady(host.env, log)
     await stop
     log.info('stopping')
     await running.stop()
