@@ -1,5 +1,14 @@
 import type { Areas } from './areas.ts'
 import { createDehydratedDevices } from './domain/keys/dehydrated-devices.ts'
+import {
+  shadowAddressInvites,
+  shadowDirectory,
+  shadowProfiles,
+  shadowReceipts,
+  shadowToDevice,
+  shadowTyping,
+  shadowUpgrades,
+} from './domain/moderation/shadowed-effects.ts'
 import { createRendezvous } from './domain/rendezvous/rendezvous.ts'
 import type { Services } from './domain/services.ts'
 
@@ -8,6 +17,7 @@ export function endpointServices(areas: Areas): Services {
   const { base, addresses, accounts, e2e, keys, rooms } = areas
   const { acting, reading, syncing } = rooms
   const contact = addresses.contact.services
+  const { shadowBans } = areas.roomBase
   return {
     config: base.config,
     clock: base.clock,
@@ -34,19 +44,19 @@ export function endpointServices(areas: Areas): Services {
     singleSignOn: areas.signIn.singleSignOn,
     oauth: areas.signIn.oauth,
     rooms: acting.rooms,
-    upgrades: acting.upgrades,
-    addressInvites: acting.addressInvites,
+    upgrades: shadowUpgrades(acting.upgrades, shadowBans),
+    addressInvites: shadowAddressInvites(acting.addressInvites, shadowBans),
     thirdPartyInvites: acting.thirdPartyInvites,
     roomReader: reading.roomReader,
     aliases: reading.aliases,
     spaces: reading.spaces,
-    receipts: reading.receipts,
+    receipts: shadowReceipts(reading.receipts, shadowBans),
     threadSubscriptions: reading.threadSubscriptions,
     mutualRooms: reading.mutualRooms,
     userDirectory: reading.userDirectory,
     reports: reading.reports,
-    directory: rooms.directory,
-    typing: rooms.typing,
+    directory: shadowDirectory(rooms.directory, shadowBans),
+    typing: shadowTyping(rooms.typing, shadowBans),
     notifications: rooms.notifications,
     sync: syncing.sync,
     slidingRequests: syncing.sliding.slidingRequests,
@@ -73,7 +83,7 @@ export function endpointServices(areas: Areas): Services {
     interactiveAuth: accounts.interactiveAuth,
     keyApprovals: accounts.keyApprovals,
     devices: accounts.devices,
-    profiles: accounts.profiles,
+    profiles: shadowProfiles(accounts.profiles, shadowBans),
     accountData: accounts.accountData,
     pushRules: accounts.pushRules,
     pushRuleEdits: accounts.pushRuleEdits,
@@ -81,7 +91,7 @@ export function endpointServices(areas: Areas): Services {
     openIdTokens: accounts.openIdTokens,
     pushers: accounts.pushers,
     unsubscribing: accounts.unsubscribing,
-    toDevice: e2e.toDevice,
+    toDevice: shadowToDevice(e2e.toDevice, shadowBans),
     receivedMessages: e2e.receivedMessages,
     keyBackups: e2e.keyBackups,
     keyUploads: keys.keyUploads,

@@ -29,6 +29,7 @@ import { startRegistrationReloader } from './registration-reloader.ts'
 import { startRestoreRecovery } from './restore-recovery.ts'
 import { startRoomDeleter } from './room-deleter.ts'
 import { startRoomUpgrader } from './room-upgrader.ts'
+import { startUserRedactor } from './user-redactor.ts'
 
 type RecoveryParts = Pick<
   Parameters<typeof homeserverWorkers>[0],
@@ -60,7 +61,7 @@ export function homeserverWorkers(parts: {
     readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'upgrades'>
   }
   readonly accounts: Pick<AccountServices, 'deactivation'>
-  readonly admin: Pick<AdminServices, 'terms'>
+  readonly admin: Pick<AdminServices, 'terms' | 'redactions'>
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
@@ -94,6 +95,7 @@ export function homeserverWorkers(parts: {
     worker('guest remover', () => startGuestRemover(guests, log)),
     worker('room deleter', () => startRoomDeleter(deletions, log)),
     worker('history purger', () => startHistoryPurger(historyPurges, log)),
+    worker('user redactor', () => startUserRedactor(parts.admin.redactions, log)),
     worker('room upgrader', () => startRoomUpgrader(upgrades, log)),
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
     worker('delayed event sender', () => startDelayedEventSender(parts.calls.delayedEvents, log)),

@@ -3,14 +3,16 @@ import type { Tx } from '../../store/db/db.ts'
 import { forgetPurges } from '../../store/rooms/history-purges.ts'
 import { forgetReports } from '../../store/rooms/reports.ts'
 import { forgetDeletions } from '../../store/rooms/room-deletions.ts'
+import { forgetUserRedactions } from '../../store/rooms/user-redactions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
 import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
 import type { AppserviceServices } from '../appservices/appservice-services.ts'
-import type { Base } from '../base.ts'
+import type { HomeserverBase } from '../base.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import type { SendingServices } from '../federation/sending-services.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
 import { REPORTS_KEPT_MS } from '../limits/reports.ts'
+import { createUserRedactions, type UserRedactions } from '../moderation/user-redactions.ts'
 import type { RoomDeletions } from '../rooms/act/deletion/deletions.ts'
 import type { HistoryPurges } from '../rooms/act/deletion/history-purges.ts'
 import type { ActingServices } from '../rooms/acting-services.ts'
@@ -56,6 +58,7 @@ export interface AdminServices {
   readonly backgroundUpdates: BackgroundUpdates
   readonly rooms: RoomDesk
   readonly roomReading: RoomReading
+  readonly redactions: UserRedactions
   readonly roomPower: RoomPower
   readonly roomBlocks: RoomBlocks
   readonly roomDeletions: RoomDeletions
@@ -67,10 +70,13 @@ export interface AdminServices {
 }
 
 export interface AdminParts {
-  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'log' | 'metrics' | 'diagnostics'>
+  readonly base: Pick<
+    HomeserverBase,
+    'config' | 'db' | 'clock' | 'random' | 'log' | 'metrics' | 'diagnostics' | 'users'
+  >
   readonly accounts: AccountServices
   readonly addresses: { readonly contact: { readonly services: { readonly contacts: Contacts } } }
-  readonly roomBase: Pick<RoomBase, 'registry' | 'events'>
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'shadowBans'>
   readonly searchIndex: SearchDesk
   readonly directoryIndex: DirectoryIndex
   readonly sending: Pick<SendingServices, 'outgoing'>
@@ -97,7 +103,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const audit = createAudit({ db, clock })
   const users = createUserDesk({ config, db, clock, random, passwords, sessions, devices, deactivation })
   const statistics = createStatistics({ db, clock, sessions })
-  const restraints = createRestraints({ config, db, sessions })
+  const restraints = createRestraints({ config, db, sessions, shadowBans: parts.roomBase.shadowBans })
   return {
     audit,
     operators: createOperators({ db, clock, sessions }),
@@ -123,6 +129,17 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     federation: createFederationDesk({ serverName, db, outgoing: parts.sending.outgoing }),
     backgroundUpdates: createBackgroundUpdates({ search: parts.searchIndex, directory: parts.directoryIndex }),
     roomReading: createRoomReading({ serverName, registry, events, reader, spaces, appender }),
+    redactions: createUserRedactions({
+      serverName,
+      db,
+      clock,
+      random,
+      log,
+      users: parts.base.users,
+      registry,
+      events,
+      appender,
+    }),
     rooms: createRoomDesk({ config, db, clock, registry, events }),
     roomPower: createRoomPower({ config, db, registry, appender, rooms }),
     roomBlocks: blocks,
@@ -143,5 +160,6 @@ export const adminChores = [
   forgetNonces,
   (tx: Tx, now: number, atMost: number) => forgetDeletions(tx, now - DELETIONS_KEPT_MS, atMost),
   (tx: Tx, now: number, atMost: number) => forgetReports(tx, now - REPORTS_KEPT_MS, atMost),
+  (tx: Tx, now: number, atMost: number) => forgetUserRedactions(tx, now - DELETIONS_KEPT_MS, atMost),
   (tx: Tx, now: number, atMost: number) => forgetPurges(tx, now - DELETIONS_KEPT_MS, atMost),
 ] as const

@@ -5,6 +5,7 @@ import { setShadowBan } from '../../store/accounts/account-terms.ts'
 import { type AccountRow, restrainAccount } from '../../store/accounts/accounts.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Sessions } from '../accounts/sessions.ts'
+import type { ShadowBans } from '../moderation/shadow-bans.ts'
 import { localAccount } from './local-account.ts'
 import type { Operator } from './operator.ts'
 
@@ -31,8 +32,9 @@ export function createRestraints(deps: {
   readonly config: Pick<Config, 'server_name'>
   readonly db: Database
   readonly sessions: Pick<Sessions, 'forget'>
+  readonly shadowBans: Pick<ShadowBans, 'changed'>
 }): Restraints {
-  const { config, db, sessions } = deps
+  const { config, db, sessions, shadowBans } = deps
 
   async function subject(userId: UserId): Promise<AccountRow> {
     const account = await localAccount(db, userId, config.server_name)
@@ -52,7 +54,7 @@ export function createRestraints(deps: {
       if (by.requester?.userId === userId) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')
       const { user_nid } = await subject(userId)
       if (!(await db.tx((tx) => setShadowBan(tx, user_nid, isBanned)))) throw ended(userId)
-      sessions.forget(user_nid)
+      shadowBans.changed(user_nid, isBanned)
     },
     async set(by, userId, wish) {
       if (by.requester?.userId === userId) throw new ProtocolError('M_FORBIDDEN', 'This is your own account.')

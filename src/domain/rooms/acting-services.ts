@@ -6,6 +6,9 @@ import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
+import { createShadowedRooms } from '../moderation/shadowed-rooms.ts'
+import type { LedgerWaker } from '../sync/ledger-waker.ts'
+import type { Notifier } from '../sync/notifier.ts'
 import type { Users } from '../users.ts'
 import { createRoomActions } from './act/actions.ts'
 import { type AddressInvites, createAddressInvites } from './act/address-invites.ts'
@@ -62,11 +65,16 @@ export interface ActingParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  readonly ledgerWaker: Pick<LedgerWaker, 'rooms'>
+  readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly keys: KeyRing
   readonly peers: Peers
   readonly identityServers: AskedIdentityServers
   readonly outgoing: { reaches(server: ServerName): boolean }
-  readonly roomBase: Pick<RoomBase, 'invitePermission' | 'events' | 'registry' | 'userRooms' | 'budget' | 'unread'>
+  readonly roomBase: Pick<
+    RoomBase,
+    'invitePermission' | 'events' | 'registry' | 'userRooms' | 'budget' | 'unread' | 'shadowBans'
+  >
   readonly writing: WritingServices
   readonly receiving: Pick<ReceivingServices, 'receiver' | 'processJoin'>
   readonly aliases: Pick<Aliases, 'reserve' | 'release'>
@@ -130,7 +138,16 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     appservices: parts.appservices,
     profileOf,
   })
-  const rooms = createRooms(parts, remote, { blocks, noticeRooms, upgrades }, thirdPartyInvites)
+  const open = createRooms(parts, remote, { blocks, noticeRooms, upgrades }, thirdPartyInvites)
+  const rooms = createShadowedRooms(open, {
+    bans: parts.roomBase.shadowBans,
+    registry,
+    clock,
+    random,
+    ledger,
+    ledgerWaker: parts.ledgerWaker,
+    notifier: parts.notifier,
+  })
   const deletions = createRoomDeletions({
     serverName,
     db,

@@ -3,6 +3,7 @@ import type { Reader } from '../../store/db/db.ts'
 import { claimWriter, WRITER } from '../../store/db/writer-lock.ts'
 import { lastPosition } from '../../store/events/events.ts'
 import type { Base } from '../base.ts'
+import { openShadowBans, type ShadowBans } from '../moderation/shadow-bans.ts'
 import { openPushRules, type PushRules } from '../push/rules.ts'
 import { openThreadFollowers, type ThreadFollowers } from '../push/thread-followers.ts'
 import { createSearchSignals, type SearchSignals } from '../search/search-signals.ts'
@@ -36,6 +37,8 @@ export interface RoomBase {
   readonly erasedUsers: ErasedUsers
   readonly ignoredUsers: IgnoredUsers
   readonly invitePermission: InvitePermission
+  /** Users whose events only they see. */
+  readonly shadowBans: ShadowBans
   readonly unread: Unread
   readonly pushRules: PushRules
   readonly threadFollowers: ThreadFollowers
@@ -79,6 +82,7 @@ export async function openRoomBase(parts: {
     userRooms: createUserRooms({ db, budget }),
     erasedUsers: await openErasedUsers({ db, events }),
     ignoredUsers,
+    shadowBans: await openShadowBans({ db }),
     unread: createUnread({ db, budget, pushRules }),
     pushRules,
     threadFollowers,

@@ -136,6 +136,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     clock,
     random,
     log,
+    ledgerWaker,
+    notifier,
     keys,
     peers,
     identityServers,

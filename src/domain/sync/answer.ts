@@ -216,8 +216,9 @@ async function newsOfJoined(
     since ? numbersOf(look, byRoomId.keys()) : NO_ROOMS,
     since ? undefined : warm(look, roomNids),
   ])
+  const haunted = sources.shadowBans.ghostRooms(look.by.userNid, since?.ledger ?? 0, now.ledger)
   const wanted = roomNids.filter(
-    (nid) => withEvents.has(nid) || receipts.has(nid) || touched.has(nid) || typesAnew(look, nid),
+    (nid) => withEvents.has(nid) || receipts.has(nid) || touched.has(nid) || haunted.has(nid) || typesAnew(look, nid),
   )
   const news: RoomNews[] = []
   for (const nid of wanted) {

@@ -7,6 +7,7 @@ import { diffState, getState, type StateMap, setState } from '../../core/state/t
 import { accountDataBetween } from '../../store/accounts/account-data.ts'
 import { getHeroes } from '../../store/rooms/rooms.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
+import type { Ghost } from '../moderation/shadow-bans.ts'
 import { alwaysJoined, isMarkedFor, loadReferences } from '../rooms/room/client-event.ts'
 import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
@@ -64,13 +65,14 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const extras = extrasOf(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
   const sticking = stickyEventsOf(look, room, known && look.since?.events, slice.events)
   const sticky = sticking instanceof Promise ? await sticking : sticking
+  const ghosts = look.sources.shadowBans.ghosts(look.by.userNid, room.nid, look.since?.ledger ?? 0, look.now.ledger)
   const isSilent =
-    slice.events.length + state.events.length + state.left.length + sticky.length === 0 &&
+    ghosts.length + slice.events.length + state.events.length + state.left.length + sticky.length === 0 &&
     !slice.limited &&
     extras.isEmpty
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
   const out = new JsonBytes().text('{"timeline":')
-  writeTimeline(out, look, room, slice, { membershipAt, relations })
+  writeTimeline(out, look, room, slice, { membershipAt, relations }, ghosts)
   out.text(`,"${stateName(look)}":{"events":`)
   writeState(out, look, state).text('}').append(extras)
   if (sticky.length > 0) writeEventList(out.text(`,"${STICKY}":{"events":`), look, sticky).text('}')
@@ -151,11 +153,33 @@ export function beforeTimeline(begin: StateMap, { events }: TimelineSlice, end: 
   return target
 }
 
-function writeTimeline(out: JsonBytes, look: Look, room: Room, slice: TimelineSlice, more: EventExtras): void {
+function writeTimeline(
+  out: JsonBytes,
+  look: Look,
+  room: Room,
+  slice: TimelineSlice,
+  more: EventExtras,
+  ghosts: readonly Ghost[],
+): void {
   const first = slice.events[0]
   const before = first ? first.pos - 1 : room.committed.pos
-  writeTimelineEvents(out.text('{"events":'), look, room, slice.events, more)
+  out.text('{"events":')
+  if (ghosts.length === 0) writeTimelineEvents(out, look, room, slice.events, more)
+  else writeHauntedEvents(out, look, slice.events, more, ghosts)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
+}
+
+/** Writes the list of a timeline's events, and after them those that only their sender sees. */
+function writeHauntedEvents(
+  out: JsonBytes,
+  look: Look,
+  events: readonly RoomEvent[],
+  more: EventExtras,
+  ghosts: readonly Ghost[],
+): void {
+  const list = writeEventList(new JsonBytes(), look, events, more).toBuffer().toString()
+  const shown = [...(events.length === 0 ? [] : [list.slice(1, -1)]), ...ghosts.map(({ json }) => json)]
+  out.text(`[${shown.join(',')}]`)
 }
 
 /** Writes the list of a timeline's events. The newest events of a room are written once for all who read them now. */

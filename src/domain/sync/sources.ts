@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Inboxes } from '../e2e/inboxes.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { DeviceKeyCounts } from '../keys/key-counts.ts'
+import type { ShadowBans } from '../moderation/shadow-bans.ts'
 import type { PushRules } from '../push/rules.ts'
 import type { InvitePermission } from '../rooms/act/invite-permission.ts'
 import type { BundleAggregations } from '../rooms/read/bundles.ts'
@@ -71,5 +72,7 @@ export interface SyncSources {
   readonly keepRelated: KeepRelated
   readonly bundle: BundleAggregations
   readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
+  /** The events that only their sender sees. */
+  readonly shadowBans: Pick<ShadowBans, 'ghosts' | 'ghostRooms'>
   readonly invitePermission: Pick<InvitePermission, 'verdict'>
 }

@@ -119,6 +119,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     mayShowUpTo: access.mayShowUpTo,
     keepRelated: createKeepRelated({ db, events, access }),
     ignoredUsers: roomBase.ignoredUsers,
+    shadowBans: roomBase.shadowBans,
     invitePermission: roomBase.invitePermission,
     bundle: createBundleAggregations({ db, events, access, ignoredUsers: roomBase.ignoredUsers }),
   }

@@ -22,6 +22,10 @@ import { quarantineRoomMedia } from './media/quarantine-room-media.ts'
 import { quarantineUserMedia } from './media/quarantine-user-media.ts'
 import { unprotectMedia } from './media/unprotect-media.ts'
 import { unquarantineMedia } from './media/unquarantine-media.ts'
+import { getRedaction } from './moderation/get-redaction.ts'
+import { liftShadowBan } from './moderation/lift-shadow-ban.ts'
+import { redactUser } from './moderation/redact-user.ts'
+import { shadowBanUser } from './moderation/shadow-ban-user.ts'
 import { createRegistrationToken } from './registration/create-registration-token.ts'
 import { deleteRegistrationToken } from './registration/delete-registration-token.ts'
 import { getRegistrationNonce } from './registration/get-registration-nonce.ts'
@@ -232,4 +236,8 @@ export const adminEndpoints: readonly Endpoint[] = [
   countJoinedRooms,
   searchUsers,
   createUserDevice,
+  shadowBanUser,
+  liftShadowBan,
+  redactUser,
+  getRedaction,
 ]

@@ -38,6 +38,11 @@ export async function areKeysOpen(reader: Reader, userNid: number, now: number):
   return rows.length > 0
 }
 
+export async function listShadowBanned(reader: Reader): Promise<number[]> {
+  const rows = await reader.query<{ user_nid: number }>('SELECT user_nid FROM account WHERE is_shadow_banned')
+  return rows.map(({ user_nid }) => user_nid)
+}
+
 /** Bans an account so that nobody else notices, or ends that. False if the account is deactivated. */
 export async function setShadowBan(tx: Tx, userNid: number, isBanned: boolean): Promise<boolean> {
   const rows = await tx.query(

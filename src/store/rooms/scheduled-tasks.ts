@@ -1,6 +1,6 @@
 import type { Reader } from '../db/db.ts'
 
-// Tables read: room_deletion, history_purge, room
+// Tables read: room_deletion, history_purge, user_redaction, room
 
 export interface ScheduledTask {
   readonly id: string
@@ -34,6 +34,8 @@ export function listScheduledTasks(reader: Reader, query: TaskQuery, atMost: num
        UNION ALL
        SELECT purge_id, 'purge_history', ${STATUS}, asked_at, room_id, removed, error
          FROM history_purge LEFT JOIN room USING (room_nid)
+       UNION ALL
+       SELECT redaction_id, 'redact_all_events', ${STATUS}, asked_at, user_id, redacted, error FROM user_redaction
      ) task
      WHERE ($1::text IS NULL OR action = $1) AND ($2::text IS NULL OR resource_id = $2) AND ($3::text IS NULL OR status = $3)
        AND ($4::bigint IS NULL OR timestamp_ms < $4)

@@ -1,0 +1,17 @@
+/** Entries of a timeline that one step of a redaction looks at, and events that one write redacts. */
+export const REDACTION_SCANNED = 5_000
+export const REDACTED_AT_ONCE = 25
+/** Events of a room that a redaction looks at, if nothing is said. */
+export const REDACTION_LIMIT = 10_000
+export const MAX_REDACTION_LIMIT = 1_000_000
+/** Reasons that are kept of events that could not be redacted. */
+export const MAX_REDACTION_FAILURES = 1_000
+/** Users whose redaction may wait. */
+export const MAX_OPEN_REDACTIONS = 20_000
+/** Rooms that a redaction may name, and characters of its reason. */
+export const MAX_REDACTION_ROOMS = 1_000
+export const MAX_REDACTION_REASON_CHARS = 1_000
+/** The newest events of a shadow-banned user that are shown to them, and the users of whom any are kept. */
+export const MAX_GHOSTS_PER_USER = 200
+export const MAX_GHOST_BYTES_PER_USER = 512 * 1024
+export const MAX_USERS_WITH_GHOSTS = 500
