@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { mapConcurrently } from '../../test/support/api.ts'
+import { type Account, login, mapConcurrently } from '../../test/support/api.ts'
 import { type Community, makeCommunity } from '../community.ts'
 import type { FanOutResult } from '../drivers/fan-out.ts'
 import { startHolding } from '../drivers/start.ts'
 import { type Measurement, measurement } from '../measurement.ts'
+import { openMemoryProbe } from '../memory-at-rest.ts'
 import type { BenchOptions } from '../options.ts'
 import { SLIDING_BODY, settledPos, slidingPath } from '../sliding.ts'
 import { costOf, openTarget, type Target } from '../target.ts'
@@ -11,11 +12,16 @@ import { deliveriesOf, driveFanOut, figuresOf } from './fan-out.ts'
 
 export const BENCHMARK = 'sliding-fan-out'
 const SETTLE_MS = 3_000
+/** A device may hold four, and a user 64. */
+const HELD = 2_000
+const HOLDERS = 125
+const DEVICES = 16
+const ROOMS_OF_HOLDERS = 20
 const POLL_TIMEOUT_MS = 120_000
 
 /** One message to many held sliding syncs, and what each of them holds. */
 export async function measureSlidingFanOut(options: BenchOptions): Promise<Measurement[]> {
-  const measured: Measurement[] = []
+  const measured = [await measureHeld(options)]
   for (const members of options.members) {
     const target = await openTarget(options)
     try {
@@ -29,7 +35,6 @@ export async function measureSlidingFanOut(options: BenchOptions): Promise<Measu
 
 async function measureCrowd(target: Target, members: number, seconds: number): Promise<Measurement[]> {
   const community = await makeCommunity(target, { people: members + 1, rooms: 1, isIn: () => true })
-  const held = await measureHeld(target, community)
   const sender = community.people[0]!.token
   const listeners = await settle(target, community)
   let result: FanOutResult | undefined
@@ -45,8 +50,7 @@ async function measureCrowd(target: Target, members: number, seconds: number): P
   })
   await community.api.close()
   const { diskBytesPerOperation: _, ...shared } = cost
-  const figures = figuresOf(members, result!).map((row) => measurement({ ...row, benchmark: BENCHMARK, ...shared }))
-  return [held, ...figures]
+  return figuresOf(members, result!).map((row) => measurement({ ...row, benchmark: BENCHMARK, ...shared }))
 }
 
 async function settle({ baseUrl }: Target, { people }: Community) {
@@ -58,22 +62,47 @@ async function settle({ baseUrl }: Target, { people }: Community) {
   }))
 }
 
-async function measureHeld(target: Target, community: Community): Promise<Measurement> {
-  const listeners = await settle(target, community)
-  await pause(SETTLE_MS)
-  const residentMb = () => target.usage().server?.residentMb
-  const before = residentMb()
-  const polls = listeners.map(({ token, since }) => ({
-    token,
-    path: slidingPath({ pos: since, timeout: POLL_TIMEOUT_MS }),
-    body: SLIDING_BODY,
-  }))
-  const { hostname, port } = new URL(target.baseUrl)
-  const holding = await startHolding({ host: hostname, port: Number(port), polls, count: polls.length })
-  await pause(SETTLE_MS)
-  const after = residentMb()
-  await holding.end()
-  const each = before === undefined || after === undefined ? undefined : ((after - before) * 1_024) / polls.length
-  const note = each === undefined ? '' : `${each.toFixed(1)} KiB resident for each`
-  return measurement({ benchmark: BENCHMARK, variant: `${polls.length} held`, note })
+/** What each waiting client holds, by the memory that is left before and after once garbage is collected. */
+async function measureHeld(options: BenchOptions): Promise<Measurement> {
+  const probe = openMemoryProbe()
+  const target = await openTarget(options, probe.wish)
+  try {
+    const devices = await settleHolders(target)
+    const polls = devices.map(({ token, since }) => ({
+      token,
+      path: slidingPath({ pos: since, timeout: POLL_TIMEOUT_MS }),
+      body: SLIDING_BODY,
+    }))
+    const { hostname, port } = new URL(target.baseUrl)
+    const hold = () => startHolding({ host: hostname, port: Number(port), polls, count: HELD })
+    // What is made once, for the first crowd, and stays, is no part of what each holds.
+    const first = await hold()
+    await pause(SETTLE_MS)
+    await first.end()
+    await pause(SETTLE_MS)
+    const before = await probe.read(target)
+    const holding = await hold()
+    await pause(SETTLE_MS)
+    const after = await probe.read(target)
+    await holding.end()
+    const each = (what: 'heapMb' | 'externalMb' | 'residentMb') =>
+      before && after ? (((after[what] - before[what]) * 1_024) / HELD).toFixed(1) : '?'
+    const note = `${each('heapMb')} KiB of heap, ${each('externalMb')} of buffers, ${each('residentMb')} resident for each; the goal is 20`
+    return measurement({ benchmark: BENCHMARK, variant: `${HELD} held, each in ${ROOMS_OF_HOLDERS} rooms`, note })
+  } finally {
+    await target.close()
+    probe.close()
+  }
+}
+
+/** Devices that have no news. */
+async function settleHolders(target: Target) {
+  const { api, people } = await makeCommunity(target, { people: HOLDERS, rooms: ROOMS_OF_HOLDERS, isIn: () => true })
+  const owners = Array.from({ length: DEVICES }, () => people).flat()
+  const devices = await mapConcurrently(owners, 8, ({ userId }) => login(api, userId))
+  await api.close()
+  const settled = (device: Account) => settledPos(target.baseUrl, device)
+  // The first sync of each person is news for those who have synced before: they see the presence.
+  await mapConcurrently(people, 8, settled)
+  return mapConcurrently(devices, 8, async (device) => ({ token: device.token, since: await settled(device) }))
 }

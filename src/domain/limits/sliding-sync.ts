@@ -37,3 +37,7 @@ export const MAX_RECEIPTS_SEARCHED = 1_000
 export const MAX_EVENTS_TO_BUMP = 1_000
 /** Bytes of bodies that are kept as they were read, since clients send the same ones again. */
 export const MAX_REMEMBERED_BODY_BYTES = 16 * 1024 * 1024
+/** Rooms of a user from which on their order is kept in memory between looks; for fewer it is as quick to make it anew. */
+export const MIN_ROOMS_OF_KEPT_ORDER = 64
+/** Commits to rooms that are remembered in order, so that kept orders are mended instead of made anew. */
+export const MAX_JOURNALED_CHANGES = 8_192

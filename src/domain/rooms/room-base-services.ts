@@ -3,11 +3,12 @@ import type { Reader } from '../../store/db/db.ts'
 import { claimWriter, WRITER } from '../../store/db/writer-lock.ts'
 import { lastPosition } from '../../store/events/events.ts'
 import type { Base } from '../base.ts'
+import { MAX_JOURNALED_CHANGES } from '../limits/sliding-sync.ts'
 import { openShadowBans, type ShadowBans } from '../moderation/shadow-bans.ts'
 import { openPushRules, type PushRules } from '../push/rules.ts'
 import { openThreadFollowers, type ThreadFollowers } from '../push/thread-followers.ts'
 import { createSearchSignals, type SearchSignals } from '../search/search-signals.ts'
-import { RecentChanges } from '../sync/recent-changes.ts'
+import { JournaledChanges, RecentChanges } from '../sync/recent-changes.ts'
 import { createUnread, type Unread } from '../sync/unread.ts'
 import { createUserRooms, type UserRooms } from '../sync/user-rooms.ts'
 import { createInvitePermission, type InvitePermission } from './act/invite-permission.ts'
@@ -47,7 +48,7 @@ export interface RoomBase {
   readonly checkpoints: Checkpoints
   readonly sticky: StickyEvents
   /** The newest event of each room, and below it the newest that changed a membership, as far as this process has seen. */
-  readonly roomEvents: RecentChanges
+  readonly roomEvents: JournaledChanges
   readonly roomMembers: RecentChanges
   /** Bytes in the caches of rooms. */
   memoryUse(): RoomMemoryUse
@@ -91,7 +92,7 @@ export async function openRoomBase(parts: {
     searchSignals: createSearchSignals(),
     checkpoints: createCheckpoints({ db, log }),
     sticky: await openStickyEvents({ db, clock, log }),
-    roomEvents: new RecentChanges(position),
+    roomEvents: new JournaledChanges(position, MAX_JOURNALED_CHANGES),
     roomMembers: new RecentChanges(position),
     memoryUse: () => use({ events, rooms: registry }),
     close,

@@ -53,3 +53,42 @@ export class RecentChanges {
     return position >= this.#floor ? false : undefined
   }
 }
+
+/** Recent changes whose order is kept too, so that a reader who looks again and again finds what changed in between. */
+export class JournaledChanges extends RecentChanges {
+  /** The keys of the newest changes, in a ring. */
+  readonly #keys: Int32Array
+  #count = 0
+  /** What was recorded before this many changes is not known any more. */
+  #lost = 0
+
+  /** @param kept how many changes are kept in order. Keys are numbers of 31 bits. */
+  constructor(floor: number, kept: number) {
+    super(floor)
+    this.#keys = new Int32Array(kept)
+  }
+
+  override record(key: number, position: number): void {
+    super.record(key, position)
+    this.#keys[this.#count % this.#keys.length] = key
+    this.#count += 1
+  }
+
+  override forget(position: number): void {
+    super.forget(position)
+    this.#lost = this.#count
+  }
+
+  /** How many changes there were so far. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** The keys that changed since there were so many changes; undefined if that is not known any more. */
+  changedSince(count: number): ReadonlySet<number> | undefined {
+    if (count < this.#lost || this.#count - count > this.#keys.length) return undefined
+    const keys = new Set<number>()
+    for (let place = count; place < this.#count; place += 1) keys.add(this.#keys[place % this.#keys.length]!)
+    return keys
+  }
+}

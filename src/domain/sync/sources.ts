@@ -20,7 +20,7 @@ import type { StickyEvents } from '../rooms/write/sticky-events.ts'
 import type { Users } from '../users.ts'
 import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
-import type { RecentChanges } from './recent-changes.ts'
+import type { JournaledChanges, RecentChanges } from './recent-changes.ts'
 import type { RoomStates } from './room-state.ts'
 import type { SharedStretches } from './shared-stretches.ts'
 import type { Unread } from './unread.ts'
@@ -42,7 +42,7 @@ export interface SyncSources {
   /** Messages to devices. */
   readonly inboxes: Inboxes
   /** The newest event of each room, as far as this process has seen. */
-  readonly roomEvents: RecentChanges
+  readonly roomEvents: JournaledChanges
   /** The newest event of each room that changed a membership. */
   readonly roomMembers: RecentChanges
   /** The rooms with partial state, and the positions at which earlier ones became complete. */

@@ -11,9 +11,15 @@ export interface UserRoom {
   readonly forgotten: boolean
 }
 
+/** The rooms of a user, by number. */
+export interface RoomsOfUser extends ReadonlyMap<number, UserRoom> {
+  /** Differs after each change. */
+  readonly revision: number
+}
+
 /** The rooms of active users: read once, then kept up to date by commits. */
 export interface UserRooms {
-  of(userNid: number): ReadonlyMap<number, UserRoom> | Promise<ReadonlyMap<number, UserRoom>>
+  of(userNid: number): RoomsOfUser | Promise<RoomsOfUser>
   changed(userNid: number, roomNid: number, room: UserRoom): void
   forgotten(userNid: number, roomNid: number): void
   /** A room was removed for good. */
@@ -22,28 +28,42 @@ export interface UserRooms {
   forgetAll(): void
 }
 
+class ChangingRooms extends Map<number, UserRoom> implements RoomsOfUser {
+  revision = 0
+
+  override set(roomNid: number, room: UserRoom): this {
+    this.revision += 1
+    return super.set(roomNid, room)
+  }
+
+  override delete(roomNid: number): boolean {
+    this.revision += 1
+    return super.delete(roomNid)
+  }
+}
+
 /** Bytes of a user's rooms, and of one of them. */
 const ROOMS_BYTES = 200
 const ROOM_BYTES = 112
 
 export function createUserRooms({ db, budget }: { db: Reader; budget: ByteBudget }): UserRooms {
-  const users = budget.part<number, Map<number, UserRoom>>({ bytesOf: ({ size }) => ROOMS_BYTES + size * ROOM_BYTES })
-  const loading = new Map<number, Promise<Map<number, UserRoom>>>()
+  const users = budget.part<number, ChangingRooms>({ bytesOf: ({ size }) => ROOMS_BYTES + size * ROOM_BYTES })
+  const loading = new Map<number, Promise<ChangingRooms>>()
   /** Numbers of rooms that were removed. No number is used twice. */
   const gone = new Set<number>()
   /** Changes that were committed while a user's rooms were being read. */
   const meanwhile = new Map<number, [roomNid: number, room: UserRoom][]>()
 
-  function put(rooms: Map<number, UserRoom>, roomNid: number, room: UserRoom): void {
+  function put(rooms: ChangingRooms, roomNid: number, room: UserRoom): void {
     if (gone.has(roomNid)) return
     const known = rooms.get(roomNid)
     if (!known || known.changedAt <= room.changedAt) rooms.set(roomNid, room)
   }
 
-  async function load(userNid: number): Promise<Map<number, UserRoom>> {
+  async function load(userNid: number): Promise<ChangingRooms> {
     meanwhile.set(userNid, [])
     try {
-      const rooms = new Map<number, UserRoom>()
+      const rooms = new ChangingRooms()
       for (const row of await getMemberships(db, userNid)) {
         const { membership, event_nid: eventNid, changed_at: changedAt, forgotten } = row
         put(rooms, row.room_nid, { membership, eventNid, changedAt, forgotten })

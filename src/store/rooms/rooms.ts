@@ -74,6 +74,17 @@ export function getNewestEvents(
   return reader.query('SELECT room_nid, room_id, last_nid FROM room WHERE room_nid = ANY($1::bigint[])', [roomNids])
 }
 
+/** The same for all rooms that a user is or was in. */
+export function getNewestEventsOfUser(
+  reader: Reader,
+  userNid: number,
+): Promise<{ readonly room_nid: number; readonly room_id: RoomId; readonly last_nid: number }[]> {
+  return reader.query(
+    'SELECT room_nid, room_id, last_nid FROM room_member JOIN room USING (room_nid) WHERE user_nid = $1',
+    [userNid],
+  )
+}
+
 /** The numbers of those of the rooms that this server knows. */
 export function findRoomNids(
   reader: Reader,

@@ -34,6 +34,8 @@ interface Connection {
 const USED_EVERY_MS = 86_400_000
 const SWEEP_EVERY_MS = 3_600_000
 const SWEPT_AT_ONCE = 1_000
+/** A sweep that took so long goes on with the next connection that is written. */
+const SWEEP_AT_MOST_MS = 10_000
 
 export function createConnections(parts: {
   readonly db: Database
@@ -54,6 +56,7 @@ export function createConnections(parts: {
   /** The answers of one connection are written one after another. */
   const turns = createKeyedQueue<string>()
   let sweptAt = clock.now()
+  let isSweeping = false
   /** Below all versions. */
   let lineages = 0
 
@@ -69,11 +72,20 @@ export function createConnections(parts: {
     return { newest: readRecord(version, record), base, usedAt }
   }
 
-  /** Connections that were unused for long go, when others are written. */
-  function sweep(now: number): void {
-    if (now - sweptAt < SWEEP_EVERY_MS) return
-    sweptAt = now
-    db.tx((tx) => deleteUnusedConnections(tx, now - CONNECTION_UNUSED_MS, SWEPT_AT_ONCE)).catch(() => {})
+  /** Connections that were unused for long go, when others are written: some at a time, so that no write waits for them. */
+  async function sweep(now: number): Promise<void> {
+    if (isSweeping || now - sweptAt < SWEEP_EVERY_MS) return
+    isSweeping = true
+    try {
+      const begun = clock.now()
+      let swept = SWEPT_AT_ONCE
+      while (swept === SWEPT_AT_ONCE && clock.now() - begun < SWEEP_AT_MOST_MS) {
+        swept = await db.tx((tx) => deleteUnusedConnections(tx, now - CONNECTION_UNUSED_MS, SWEPT_AT_ONCE))
+      }
+      if (swept < SWEPT_AT_ONCE) sweptAt = now
+    } finally {
+      isSweeping = false
+    }
   }
 
   async function use(key: ConnectionKey, name: string, connection: Connection): Promise<void> {
@@ -121,7 +133,7 @@ export function createConnections(parts: {
         const answer = { base: base.version, version, record: writeRecord(newest), usedAt: now }
         await db.tx((tx) => putConnection(tx, key, { ...answer, most: MAX_CONNECTIONS_PER_DEVICE }))
         known.set(name, { newest, base: base.version === 0 ? undefined : base, usedAt: now })
-        sweep(now)
+        sweep(now).catch(() => {})
         return newest
       })
     },

@@ -38,25 +38,33 @@ interface Course {
   readonly wasResynced: boolean
 }
 
+/** The answer of a room of which the client has everything, without a look at the room; undefined if it may lack something. */
+export function nothingNewIn(look: SlidingLook, wanted: WantedRoom, hints: RoomHints): RoomAnswer | undefined {
+  const { nid } = wanted.room
+  const sent = look.record.rooms.get(nid)
+  const id = look.own.recency.idOf(nid)
+  if (sent === undefined || id === undefined || hints.hasEvents || hints.movesUnread) return undefined
+  if (!isFulfilled(look, wanted, sent, { nid, id })) return undefined
+  return nothingFor({ nid, id }, sent.upTo === undefined ? sent : { ...sent, upTo: undefined })
+}
+
 /** What a client needs of a room that the user is in. */
 export async function joinedAnswer(look: SlidingLook, wanted: WantedRoom, hints: RoomHints): Promise<RoomAnswer> {
   const { nid } = wanted.room
   const room = look.sources.registry.peekAlive(nid) ?? (await look.sources.registry.getByNid(nid))
   const sent = look.record.rooms.get(nid)
-  const isSame = sent !== undefined && !hints.hasEvents && !hints.movesUnread && isFulfilled(look, wanted, sent, room)
-  if (isSame) return nothingFor(room, { ...sent, upTo: undefined })
   const view = roomLook(look, sentUpTo(look, sent), wanted.wish.timelineLimit)
   const taking = takeCourse(view, wanted, sent, room)
   const course = taking instanceof Promise ? await taking : taking
   return writeAnswer(view, wanted, room, course, hints)
 }
 
-function nothingFor(room: Room, sent: SentRoom): RoomAnswer {
+function nothingFor(room: Pick<Room, 'nid' | 'id'>, sent: SentRoom): RoomAnswer {
   return { nid: room.nid, roomId: room.id, json: undefined, sent, isBegun: false, timeline: [] }
 }
 
 /** Whether the client has all that it asks for, as far as the wish goes. */
-function isFulfilled(look: SlidingLook, { wish }: WantedRoom, sent: SentRoom, room: Room): boolean {
+function isFulfilled(look: SlidingLook, { wish }: WantedRoom, sent: SentRoom, room: Pick<Room, 'nid' | 'id'>): boolean {
   return (
     sent.timelineLimit >= wish.timelineLimit &&
     sent.required.key === wish.required.key &&

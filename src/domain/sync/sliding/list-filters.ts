@@ -58,20 +58,55 @@ export async function roomsThatPass(
     const children = await known.childrenOf(spaces)
     keep((_, id) => children.has(id))
   }
-  if (!needsFacts(filters)) return passing
-  const facts = await look.own.roomFacts(passing, (room) => factsOfOther(look, room))
-  return passing.filter(({ nid }) => passes(facts.get(nid)!, filters))
+  const { isEncrypted, nameLike, roomTypes, notRoomTypes } = filters
+  const isOfType = (type: string | null) => (!roomTypes || roomTypes.includes(type)) && !notRoomTypes?.includes(type)
+  if (isEncrypted === undefined && nameLike === undefined) {
+    return roomTypes || notRoomTypes ? ofTypes(look, passing, isOfType) : passing
+  }
+  return withFacts(look, passing, (facts) => {
+    if (isEncrypted !== undefined && isEncrypted !== facts.isEncrypted) return false
+    return isOfType(facts.type) && (nameLike === undefined || facts.name.toLowerCase().includes(nameLike))
+  })
 }
 
-function needsFacts({ isEncrypted, roomTypes, notRoomTypes, nameLike }: ListFilters): boolean {
-  return [isEncrypted, roomTypes, notRoomTypes, nameLike].some((filter) => filter !== undefined)
+/** The rooms whose facts pass a test. */
+async function withFacts(
+  look: SlidingLook,
+  rooms: readonly OrderedRoom[],
+  isWanted: (facts: RoomFacts) => boolean,
+): Promise<readonly OrderedRoom[]> {
+  const { roomFacts } = look.own
+  const known = rooms.map((room) => roomFacts.of(room))
+  const unknown = rooms.filter((_, place) => known[place] === undefined)
+  const learnt = unknown.length === 0 ? undefined : await roomFacts.learn(unknown, (room) => factsOfOther(look, room))
+  return rooms.filter(({ nid }, place) => isWanted(known[place] ?? learnt!.get(nid)!))
 }
 
-function passes(facts: RoomFacts, { isEncrypted, roomTypes, notRoomTypes, nameLike }: ListFilters): boolean {
-  if (isEncrypted !== undefined && isEncrypted !== facts.isEncrypted) return false
-  if (roomTypes && !roomTypes.includes(facts.type)) return false
-  if (notRoomTypes?.includes(facts.type)) return false
-  return nameLike === undefined || facts.name.toLowerCase().includes(nameLike)
+/** The same where only the type counts, which a room keeps for ever. */
+async function ofTypes(
+  look: SlidingLook,
+  rooms: readonly OrderedRoom[],
+  isWanted: (type: string | null) => boolean,
+): Promise<readonly OrderedRoom[]> {
+  const { roomFacts } = look.own
+  const types = rooms.map(({ nid, isJoined }) => (isJoined ? roomFacts.typeOf(nid) : undefined))
+  const unknown = rooms.filter(({ isJoined }, place) => isJoined && types[place] === undefined)
+  const others = rooms.filter(({ isJoined }) => !isJoined)
+  const [learnt, wantedOthers] = await Promise.all([
+    unknown.length === 0
+      ? undefined
+      : roomFacts.learnTypes(
+          look.by.userNid,
+          unknown.map(({ nid }) => nid),
+        ),
+    others.length === 0 ? others : withFacts(look, others, ({ type }) => isWanted(type)),
+  ])
+  const isOtherWanted = new Set(wantedOthers)
+  return rooms.filter((room, place) => {
+    if (!room.isJoined) return isOtherWanted.has(room)
+    const type = types[place]
+    return isWanted(type === undefined ? learnt!.get(room.nid)! : type)
+  })
 }
 
 async function tagsOf({ sources, by }: SlidingLook): Promise<(roomId: string, tags: readonly string[]) => boolean> {

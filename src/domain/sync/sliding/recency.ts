@@ -1,18 +1,22 @@
 import type { RoomId } from '../../../core/ids.ts'
 import type { Reader } from '../../../store/db/db.ts'
-import { getNewestEvents } from '../../../store/rooms/rooms.ts'
+import { getNewestEvents, getNewestEventsOfUser } from '../../../store/rooms/rooms.ts'
 import type { RecentChanges } from '../recent-changes.ts'
 
 /** When something last happened in rooms, as positions of the event stream: the order of sliding sync's lists. */
 export interface Recency {
-  /** Has the rooms read that are not known yet. */
-  know(roomNids: readonly number[]): undefined | Promise<void>
+  /** Has those of a user's rooms read that are not known yet. */
+  know(userNid: number, roomNids: Iterable<number>): undefined | Promise<void>
+  /** Differs after what was known was forgotten. */
+  readonly generation: number
   /** 0 for a room that is not known. */
   of(roomNid: number): number
   idOf(roomNid: number): RoomId | undefined
 }
 
 const MAX_ROOMS = 200_000
+/** So many rooms are found sooner by their user than by their numbers. */
+export const MANY = 500
 
 /** Reads each room once. From then on, news of commits says what is newer. */
 export function createRecency({
@@ -23,24 +27,35 @@ export function createRecency({
   readonly roomEvents: RecentChanges
 }): Recency {
   let rooms = new Map<number, { readonly id: RoomId; readonly newest: number }>()
+  let generation = 0
   /** If commits were missed, what was read before says nothing. */
   let floor = roomEvents.floor
 
-  async function read(roomNids: readonly number[]): Promise<void> {
+  async function read(userNid: number, roomNids: readonly number[]): Promise<void> {
     const into = rooms
-    for (const { room_nid, room_id, last_nid } of await getNewestEvents(db, roomNids)) {
+    const reading = roomNids.length < MANY ? getNewestEvents(db, roomNids) : getNewestEventsOfUser(db, userNid)
+    for (const { room_nid, room_id, last_nid } of await reading) {
       into.set(room_nid, { id: room_id, newest: last_nid })
     }
   }
 
+  function forgetIfOld(): void {
+    if (floor === roomEvents.floor && rooms.size <= MAX_ROOMS) return
+    floor = roomEvents.floor
+    generation += 1
+    rooms = new Map()
+  }
+
   return {
-    know(roomNids) {
-      if (floor !== roomEvents.floor || rooms.size > MAX_ROOMS) {
-        floor = roomEvents.floor
-        rooms = new Map()
-      }
-      const unknown = roomNids.filter((nid) => !rooms.has(nid))
-      return unknown.length === 0 ? undefined : read(unknown)
+    get generation() {
+      forgetIfOld()
+      return generation
+    },
+    know(userNid, roomNids) {
+      forgetIfOld()
+      const unknown: number[] = []
+      for (const nid of roomNids) if (!rooms.has(nid)) unknown.push(nid)
+      return unknown.length === 0 ? undefined : read(userNid, unknown)
     },
     of: (roomNid) => Math.max(rooms.get(roomNid)?.newest ?? 0, roomEvents.newest(roomNid) ?? 0),
     idOf: (roomNid) => rooms.get(roomNid)?.id,

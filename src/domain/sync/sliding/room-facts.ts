@@ -1,14 +1,13 @@
-import { createCache } from '../../../core/cache.ts'
 import { roomNameOf } from '../../../core/event/content.ts'
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { Reader } from '../../../store/db/db.ts'
-import { getPlainFacts } from '../../../store/rooms/room-facts.ts'
+import { getPlainFacts, getRoomTypes, getRoomTypesOfUser } from '../../../store/rooms/room-facts.ts'
 import { MAX_FACT_CHARS } from '../../limits/sliding-sync.ts'
 import type { RoomRegistry } from '../../rooms/room/registry.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { OrderedRoom } from './ordered-room.ts'
-import type { Recency } from './recency.ts'
+import { MANY, type Recency } from './recency.ts'
 
 /** What lists filter by in a room's state. */
 export interface RoomFacts {
@@ -17,17 +16,21 @@ export interface RoomFacts {
   readonly name: string
 }
 
-/**
- * The facts of each room that the user may know, by number.
- *
- * @param ofOther finds out what a user knows of a room that they are not in
- */
-export type RoomFactsOf = (
-  rooms: readonly OrderedRoom[],
-  ofOther: (room: OrderedRoom) => Promise<RoomFacts>,
-) => Promise<ReadonlyMap<number, RoomFacts>>
+/** Remembers facts of rooms: those that users are in by room, those of others by membership. */
+export interface KnownFacts {
+  /** The type of a room that the user is in. It never changes. Undefined if it was not learnt yet. */
+  typeOf(roomNid: number): string | null | undefined
+  learnTypes(userNid: number, roomNids: readonly number[]): Promise<ReadonlyMap<number, string | null>>
+  /** Undefined if the facts are not known, or of before the newest event. */
+  of(room: OrderedRoom): RoomFacts | undefined
+  /** @param ofOther finds out what a user knows of a room that they are not in */
+  learn(
+    rooms: readonly OrderedRoom[],
+    ofOther: (room: OrderedRoom) => Promise<RoomFacts>,
+  ): Promise<ReadonlyMap<number, RoomFacts>>
+}
 
-/** Facts of joined rooms, as of an event of the room; and of others, as of a membership. */
+/** Facts of joined rooms, as of an event of the room. */
 interface Known extends RoomFacts {
   readonly at: number
 }
@@ -40,14 +43,16 @@ export function createRoomFacts(parts: {
   readonly db: Reader
   readonly registry: RoomRegistry
   readonly recency: Recency
-}): RoomFactsOf {
+}): KnownFacts {
   const { db, registry, recency } = parts
-  const joined = createCache<number, Known>(MAX_ROOMS)
-  const others = createCache<number, RoomFacts>(MAX_OTHERS)
+  const joined = createBoundedMap<number, Known>(MAX_ROOMS)
+  const types = createBoundedMap<number, string | null>(MAX_ROOMS)
+  const others = createBoundedMap<number, RoomFacts>(MAX_OTHERS)
 
-  async function readJoined(rooms: readonly OrderedRoom[], into: Map<number, RoomFacts>): Promise<void> {
+  async function learnJoined(rooms: readonly OrderedRoom[], into: Map<number, RoomFacts>): Promise<void> {
     const keep = (nid: number, at: number, facts: RoomFacts): void => {
       joined.set(nid, { ...facts, at })
+      types.set(nid, facts.type)
       into.set(nid, facts)
     }
     const cold: number[] = []
@@ -65,34 +70,67 @@ export function createRoomFacts(parts: {
       left.delete(nid)
       keep(nid, positions.get(nid)!, { isEncrypted, type: typeIn(contentOf(create)), name: nameIn(contentOf(name)) })
     }
+    await inMemory([...left], (nid, facts) => keep(nid, positions.get(nid)!, facts))
+  }
+
+  async function inMemory(roomNids: readonly number[], keep: (nid: number, facts: RoomFacts) => void): Promise<void> {
     await Promise.all(
-      [...left].map(async (nid) => {
+      roomNids.map(async (nid) => {
         const room = await registry.getByNid(nid)
-        keep(nid, positions.get(nid)!, await factsIn(room, room.committed.state))
+        keep(nid, await factsIn(room, room.committed.state))
       }),
     )
   }
 
-  return async (rooms, ofOther) => {
-    const found = new Map<number, RoomFacts>()
-    const unknown: OrderedRoom[] = []
-    for (const room of rooms) {
-      const known = room.isJoined ? joined.get(room.nid) : others.get(room.membership.eventNid)
-      const isCurrent = known !== undefined && (!room.isJoined || (known as Known).at >= room.recency)
-      if (isCurrent) found.set(room.nid, known)
-      else unknown.push(room)
-    }
-    await readJoined(
-      unknown.filter(({ isJoined }) => isJoined),
-      found,
-    )
-    for (const room of unknown) {
-      if (room.isJoined) continue
-      const facts = await ofOther(room)
-      others.set(room.membership.eventNid, facts)
-      found.set(room.nid, facts)
-    }
-    return found
+  return {
+    typeOf: (roomNid) => types.get(roomNid),
+
+    async learnTypes(userNid, roomNids) {
+      const found = new Map<number, string | null>()
+      const keep = (nid: number, type: string | null): void => {
+        types.set(nid, type)
+        found.set(nid, type)
+      }
+      const reading = roomNids.length < MANY ? getRoomTypes(db, roomNids) : getRoomTypesOfUser(db, userNid)
+      for (const { room_nids: nids, create } of await reading) {
+        const type = typeIn(contentOf(create))
+        for (const nid of nids.split(',')) keep(Number(nid), type)
+      }
+      const left = roomNids.filter((nid) => !found.has(nid))
+      await inMemory(left, (nid, { type }) => keep(nid, type))
+      return found
+    },
+
+    of({ nid, isJoined, recency: newest, membership }) {
+      if (!isJoined) return others.get(membership.eventNid)
+      const known = joined.get(nid)
+      return known !== undefined && known.at >= newest ? known : undefined
+    },
+
+    async learn(rooms, ofOther) {
+      const found = new Map<number, RoomFacts>()
+      const isIn = rooms.filter(({ isJoined }) => isJoined)
+      if (isIn.length > 0) await learnJoined(isIn, found)
+      for (const room of rooms) {
+        if (room.isJoined) continue
+        const facts = await ofOther(room)
+        others.set(room.membership.eventNid, facts)
+        found.set(room.nid, facts)
+      }
+      return found
+    },
+  }
+}
+
+/** Read for thousands of rooms at a look, so it keeps no order of use. A full one begins anew. */
+function createBoundedMap<Key, Value>(max: number): Pick<Map<Key, Value>, 'get' | 'set'> {
+  const map = new Map<Key, Value>()
+  return {
+    get: (key) => map.get(key),
+    set(key, value) {
+      if (map.size >= max) map.clear()
+      return map.set(key, value)
+    },
   }
 }
 

@@ -1,72 +1,105 @@
 import { standingOf } from '../answer.ts'
+import { changedWithin } from '../device-changes.ts'
 import { isInvitationShown } from '../invited-room.ts'
 import { isNewer } from '../token.ts'
-import type { UserRoom } from '../user-rooms.ts'
+import type { RoomsOfUser, UserRoom } from '../user-rooms.ts'
+import type { KnownRooms } from './known-rooms.ts'
 import type { SlidingLook } from './look.ts'
-import type { LastOrders, OrderedRoom } from './ordered-room.ts'
+import { byRecency, type OrderedRoom, withRooms } from './ordered-room.ts'
 
-/** The rooms of a user, those with the newest activity first. */
-export interface RoomOrder {
-  readonly rooms: readonly OrderedRoom[]
-  readonly byNid: ReadonlyMap<number, OrderedRoom>
-  /** Rooms that the user left, which no list shows: they come only if they are asked for. */
-  readonly left: ReadonlyMap<number, OrderedRoom>
+/** The rooms of a user at the end of a look. */
+export interface RoomStanding {
   readonly joined: ReadonlyMap<number, UserRoom>
   /** Rooms that the user left within the look. */
   readonly departed: readonly number[]
 }
 
-export async function roomOrderOf(look: SlidingLook): Promise<RoomOrder> {
-  const { sources, own, by, now } = look
-  const known = sources.userRooms.of(by.userNid)
-  const rooms = known instanceof Promise ? await known : known
-  const standing = standingOf(look, rooms)
-  const { joined, departed } = standing instanceof Promise ? await standing : standing
-  const reading = own.recency.know([...rooms.keys()])
-  if (reading) await reading
-  const byNid = new Map<number, OrderedRoom>()
-  const others: OrderedRoom[] = []
-  for (const [nid, membership] of rooms) {
-    if (joined.has(nid)) {
-      byNid.set(nid, { nid, isJoined: true, membership, recency: own.recency.of(nid), wasIn: true })
-    } else if (!membership.forgotten && !isNewer(membership.changedAt, now.events)) {
-      others.push({ nid, isJoined: false, membership, recency: membership.changedAt, wasIn: false })
-    }
-  }
-  const left = new Map<number, OrderedRoom>()
-  if (others.length > 0) await sortOut(look, others, byNid, left)
-  return { rooms: inOrder(own.lastOrders, rooms, byNid), byNid, left, joined, departed }
+/** The rooms of a user that lists show, those with the newest activity first. */
+export interface RoomOrder extends RoomStanding {
+  readonly rooms: readonly OrderedRoom[]
+  /** A room that is in the order; or one that the user left, which no list shows: it comes only if it is asked for. */
+  find(nid: number): OrderedRoom | undefined
 }
 
 /** Before `now`, a room may have had fewer events. It is where it will be a moment later. */
-function inOrder(
-  lastOrders: LastOrders,
-  rooms: ReadonlyMap<number, UserRoom>,
-  byNid: ReadonlyMap<number, OrderedRoom>,
-): readonly OrderedRoom[] {
-  const order: OrderedRoom[] = []
-  const placed = new Set<number>()
-  for (const nid of lastOrders.get(rooms) ?? []) {
-    const room = byNid.get(nid)
-    if (room === undefined) continue
-    order.push(room)
-    placed.add(nid)
+export async function roomOrderOf(look: SlidingLook): Promise<RoomOrder> {
+  const { rooms, known } = await roomsOf(look)
+  // A change that is written but not yet published belongs to the next answer.
+  if (known.hasChangedAfter(look.now.events)) return orderBefore(look, rooms)
+  const { joined, byNid, order } = known
+  const { shown, left } = await sortOut(look, known.others)
+  const own = new Map(shown.map((room) => [room.nid, room]))
+  return {
+    joined,
+    departed: departedIn(look, known.others),
+    rooms: withRooms(order, shown),
+    find: (nid) => byNid.get(nid) ?? own.get(nid) ?? left.get(nid),
   }
-  for (const room of byNid.values()) if (!placed.has(room.nid)) order.push(room)
-  order.sort((a, b) => b.recency - a.recency || b.nid - a.nid)
-  const nids = order.map(({ nid }) => nid)
-  lastOrders.set(rooms, nids)
-  return order
 }
 
+/** The same without an order, for clients that ask for no rooms. */
+export async function roomStandingOf(look: SlidingLook): Promise<RoomStanding> {
+  const { rooms, known } = await roomsOf(look)
+  if (known.hasChangedAfter(look.now.events)) return standingOf(look, rooms)
+  return { joined: known.joined, departed: departedIn(look, known.others) }
+}
+
+async function roomsOf({
+  sources,
+  own,
+  by,
+}: SlidingLook): Promise<{ readonly rooms: RoomsOfUser; readonly known: KnownRooms }> {
+  const reading = sources.userRooms.of(by.userNid)
+  const rooms = reading instanceof Promise ? await reading : reading
+  const sorting = own.knownRooms(by.userNid, rooms)
+  return { rooms, known: sorting instanceof Promise ? await sorting : sorting }
+}
+
+function departedIn({ since, now }: SlidingLook, others: ReadonlyMap<number, UserRoom>): readonly number[] {
+  const departed: number[] = []
+  if (since === undefined) return departed
+  for (const [nid, membership] of others) if (changedWithin(membership, since, now)) departed.push(nid)
+  return departed
+}
+
+/** The order at a position after which memberships changed. */
+async function orderBefore(look: SlidingLook, rooms: RoomsOfUser): Promise<RoomOrder> {
+  const standing = standingOf(look, rooms)
+  const { joined, departed } = standing instanceof Promise ? await standing : standing
+  const byNid = new Map<number, OrderedRoom>()
+  const others = new Map<number, UserRoom>()
+  for (const [nid, membership] of rooms) {
+    if (!joined.has(nid)) others.set(nid, membership)
+    else byNid.set(nid, { nid, isJoined: true, membership, recency: look.own.recency.of(nid), wasIn: true })
+  }
+  const { shown, left } = await sortOut(look, others)
+  for (const room of shown) byNid.set(room.nid, room)
+  return {
+    joined,
+    departed,
+    rooms: [...byNid.values()].sort(byRecency),
+    find: (nid) => byNid.get(nid) ?? left.get(nid),
+  }
+}
+
+interface SortedOut {
+  readonly shown: readonly OrderedRoom[]
+  readonly left: ReadonlyMap<number, OrderedRoom>
+}
+
+const NO_OTHERS: SortedOut = { shown: [], left: new Map() }
+
 /** Which rooms that the user is not in the lists show: invitations, knocks, and rooms that others took the user out of. */
-async function sortOut(
-  look: SlidingLook,
-  others: readonly OrderedRoom[],
-  shown: Map<number, OrderedRoom>,
-  left: Map<number, OrderedRoom>,
-): Promise<void> {
-  const { sources, own, by, record } = look
+async function sortOut(look: SlidingLook, memberships: ReadonlyMap<number, UserRoom>): Promise<SortedOut> {
+  const { sources, own, by, record, now } = look
+  const others: OrderedRoom[] = []
+  for (const [nid, membership] of memberships) {
+    if (membership.forgotten || isNewer(membership.changedAt, now.events)) continue
+    others.push({ nid, isJoined: false, membership, recency: membership.changedAt, wasIn: false })
+  }
+  if (others.length === 0) return NO_OTHERS
+  const shown: OrderedRoom[] = []
+  const left = new Map<number, OrderedRoom>()
   const invited = others.filter(({ membership }) => membership.membership === 'invite')
   const invitations = await sources.events.load(invited.map(({ membership }) => membership.eventNid))
   const gone = others.filter(({ membership: { membership } }) => membership === 'leave' || membership === 'ban')
@@ -77,15 +110,16 @@ async function sortOut(
   const departures = finding instanceof Promise ? await finding : finding
   for (const room of others) {
     const { membership, eventNid } = room.membership
-    if (membership === 'knock') shown.set(room.nid, room)
+    if (membership === 'knock') shown.push(room)
     else if (membership === 'invite') {
       const sender = invitations.get(eventNid)?.sender
-      if (sender === undefined || (await isInvitationShown(look, sender))) shown.set(room.nid, room)
+      if (sender === undefined || (await isInvitationShown(look, sender))) shown.push(room)
     } else {
       const { wasIn = false, isKick = false, leftAt } = departures.get(eventNid) ?? {}
       // A client that shows the room learns that the user is out of it.
-      if (isKick || record.rooms.has(room.nid)) shown.set(room.nid, { ...room, wasIn, leftAt })
+      if (isKick || record.rooms.has(room.nid)) shown.push({ ...room, wasIn, leftAt })
       else if (wasIn) left.set(room.nid, { ...room, wasIn, leftAt })
     }
   }
+  return { shown, left }
 }

@@ -2,17 +2,17 @@ import type { JsonObject } from '../../../core/json.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import { MAX_SLIDING_ROOMS } from '../../limits/sliding-sync.ts'
 import { roomsWithEvents } from '../active-rooms.ts'
-import { ROOMS_AT_ONCE, standingOf, warm } from '../answer.ts'
+import { ROOMS_AT_ONCE, warm } from '../answer.ts'
 import { movesUnread } from '../joined-room.ts'
 import type { StreamPosition } from '../token.ts'
 import type { ExtensionPart, ScopedRoom } from './extensions/extension.ts'
 import { extensionParts } from './extensions/extension-parts.ts'
-import { joinedAnswer, type RoomHints } from './joined-answer.ts'
+import { joinedAnswer, nothingNewIn, type RoomHints } from './joined-answer.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
 import { otherAnswer } from './other-answers.ts'
 import { isSameRoom, type SentRoom, type SentUpTo, withinWishes } from './record.ts'
 import type { RoomAnswer } from './room-answer.ts'
-import { type RoomOrder, roomOrderOf } from './room-order.ts'
+import { type RoomOrder, roomOrderOf, roomStandingOf } from './room-order.ts'
 import { type WantedRoom, type Windows, windowsOf } from './windows.ts'
 
 /** What a look at a connection found. */
@@ -35,7 +35,7 @@ export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
   const { lists, subscriptions } = look.sliding
   const asksForRooms = lists.size + subscriptions.size > 0
   const order = asksForRooms ? await roomOrderOf(look) : undefined
-  const { joined, departed } = order ?? (await standing(look))
+  const { joined, departed } = order ?? (await roomStandingOf(look))
   const windows = order ? await windowsOf(look, order) : NO_ROOMS
   const { answered, receipts, hasMore: hasMoreRooms } = order ? await answersOf(look, order, windows) : NOTHING
   const extending = extensionParts({ look, rooms: answered, joined, departed, receipts })
@@ -53,9 +53,9 @@ export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
   }
 }
 
-async function standing(look: SlidingLook): Promise<Pick<RoomOrder, 'joined' | 'departed'>> {
-  const known = look.sources.userRooms.of(look.by.userNid)
-  return standingOf(look, known instanceof Promise ? await known : known)
+/** How many rooms each list has, as JSON. */
+export async function listCounts(look: SlidingLook): Promise<string> {
+  return look.sliding.lists.size === 0 ? '{}' : writeCounts(await windowsOf(look, await roomOrderOf(look)))
 }
 
 interface Answered {
@@ -78,18 +78,20 @@ async function answersOf(look: SlidingLook, { joined }: RoomOrder, windows: Wind
   const going = busy.size === 0 ? known : known.filter(({ room }) => !busy.has(room.nid))
   const rooms = [...going, ...begun.slice(0, MAX_SLIDING_ROOMS)]
   await warmUp(look, rooms, withEvents)
-  const answerOne = (wanted: WantedRoom): Promise<RoomAnswer> => {
+  const answerOne = (wanted: WantedRoom): RoomAnswer | Promise<RoomAnswer> => {
     const { nid, isJoined } = wanted.room
     if (!isJoined) return otherAnswer(look, wanted)
     const isRead = look.sliding.shape.hasUnread && movesUnread(look, { receipts: receipts.get(nid) })
     const hints: RoomHints = { hasEvents: !record.rooms.has(nid) || withEvents.has(nid), movesUnread: isRead }
-    return joinedAnswer(look, wanted, hints)
+    return nothingNewIn(look, wanted, hints) ?? joinedAnswer(look, wanted, hints)
   }
   const answered: ScopedRoom[] = []
   for (let start = 0; start < rooms.length; start += ROOMS_AT_ONCE) {
     const some = rooms.slice(start, start + ROOMS_AT_ONCE)
-    const answers = await Promise.all(some.map(answerOne))
-    for (const [index, answer] of answers.entries()) answered.push({ wanted: some[index]!, answer })
+    const answers = some.map(answerOne)
+    const isWaiting = answers.some((answer) => answer instanceof Promise)
+    const ready = isWaiting ? await Promise.all(answers) : (answers as RoomAnswer[])
+    for (const [place, answer] of ready.entries()) answered.push({ wanted: some[place]!, answer })
   }
   return { answered, receipts, hasMore: begun.length > MAX_SLIDING_ROOMS || busy.size > 0 }
 }

@@ -16,6 +16,7 @@ import { createConnections } from './connections.ts'
 import { createDepartures } from './departures.ts'
 import { createDirectRooms } from './direct-rooms.ts'
 import { createHeroes } from './heroes.ts'
+import { createKnownRooms } from './known-rooms.ts'
 import { createSlidingRequests, type SlidingRequests } from './read-request.ts'
 import { createRecency } from './recency.ts'
 import { createRoomFacts } from './room-facts.ts'
@@ -50,7 +51,7 @@ export function createSlidingServices(parts: {
     recency,
     threadSubscriptions,
     slidingMembers: createLazyMembers<string>(budget),
-    lastOrders: new WeakMap(),
+    knownRooms: createKnownRooms({ budget, recency, roomEvents }),
     directRooms: createDirectRooms({ db, userLedger }),
     departures: createDepartures(events),
     bumpStamps: createBumpStamps(db),

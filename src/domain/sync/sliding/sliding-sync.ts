@@ -15,7 +15,7 @@ import { classicRequest, type SlidingLook } from './look.ts'
 import { createOneAtATime } from './one-at-a-time.ts'
 import { encodePos, extensionBits, type SlidingPosition } from './position.ts'
 import type { SlidingRequest } from './request.ts'
-import { type SlidingAnswer, slidingAnswer } from './sliding-answer.ts'
+import { listCounts, type SlidingAnswer, slidingAnswer } from './sliding-answer.ts'
 import type { SlidingSources } from './sources.ts'
 import { connectionName, createTurns, type Turn } from './turns.ts'
 import { createUnchanged } from './unchanged.ts'
@@ -57,12 +57,11 @@ interface LastAnswer {
   readonly lists: string
 }
 
-/** What was found at a position; nothing if no stream had moved. */
-interface Looked {
-  readonly isEmpty: boolean
-  readonly now: StreamPosition
-  readonly answer: SlidingAnswer | undefined
-}
+/** What was found at a position. If no stream had moved, there is no answer, but the lists of the last one. */
+type Looked = { readonly isEmpty: boolean; readonly now: StreamPosition } & (
+  | { readonly answer: SlidingAnswer }
+  | { readonly answer: undefined; readonly lists: string }
+)
 
 const LAST_BYTES = 400
 
@@ -96,15 +95,29 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
 
   function lookNow(turn: Turn): Looked | Promise<Looked> {
     const now = parts.now()
-    if (lastOf(turn.name, turn.by, turn.request, now)) return { isEmpty: true, now, answer: undefined }
+    const last = lastOf(turn.name, turn.by, turn.request, now)
+    if (last) return { isEmpty: true, now, answer: undefined, lists: last.lists }
     return lookFor(turn, now)
   }
 
-  async function lookFor({ by, request, from, record, name }: Turn, now: StreamPosition): Promise<Looked> {
+  async function lookFor(turn: Turn, now: StreamPosition): Promise<Looked> {
     const begun = performance.now()
+    const answer = await slidingAnswer(await lookOf(turn, now))
+    const kind = turn.from === undefined ? 'sliding_initial' : 'sliding'
+    parts.metrics.made(kind, (performance.now() - begun) / 1000)
+    return { isEmpty: answer.isEmpty, now, answer }
+  }
+
+  /** How many rooms each list has that a request names, if the request ends without having looked. */
+  async function listsOf(turn: Turn): Promise<string> {
+    const last = lastAnswers.get(turn.name)
+    return last?.key === turn.request.asked.key ? last.lists : listCounts(await lookOf(turn, parts.now()))
+  }
+
+  async function lookOf({ by, request, from, record, name }: Turn, now: StreamPosition): Promise<SlidingLook> {
     const ignoring = sources.ignoredUsers.of(by.userNid)
     const finding = own.directRooms(by.userNid, now.ledger)
-    const look: SlidingLook = {
+    return {
       sources,
       own,
       by,
@@ -119,17 +132,14 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
       direct: finding instanceof Promise ? await finding : finding,
       connection: `${name} ${record.lineage}`,
     }
-    const answer = await slidingAnswer(look)
-    const kind = from === undefined ? 'sliding_initial' : 'sliding'
-    parts.metrics.made(kind, (performance.now() - begun) / 1000)
-    return { isEmpty: answer.isEmpty, now, answer }
   }
 
   /** Ends a turn: keeps what the client is sent, then says it. */
-  async function finish(turn: Turn, { answer, now, isEmpty }: Looked): Promise<JsonBytes> {
+  async function finish(turn: Turn, looked: Looked): Promise<JsonBytes> {
     const { by, request, connection, record, name, tag, from } = turn
     const { asked } = request
-    if (answer === undefined) return unchanged(by, request, lastAnswers.get(name)?.lists)
+    if (looked.answer === undefined) return unchanged(by, request, looked.lists)
+    const { answer, now, isEmpty } = looked
     // An answer without news is not written down: the client stays where it is, and the next look begins there.
     const stays = isEmpty && answer.rooms !== undefined && request.pos !== undefined
     const kept = answer.rooms && !stays ? await connections.advance(connection, record, answer.rooms) : record
@@ -157,7 +167,7 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
       const isPatient = request.timeoutMs > 0
       const looked = isPatient ? await parts.awaitNews(by, patience, () => lookAt(turn)) : await lookAt(turn)
       if (looked && !end.isSuperseded) return await finish(turn, looked)
-      return await unchanged(by, request, lastAnswers.get(name)?.lists)
+      return await unchanged(by, request, await listsOf(turn))
     } finally {
       oneAtATime.end(name, end)
     }

@@ -6,21 +6,21 @@ import type { BumpStamps } from './bump-stamps.ts'
 import type { Departures } from './departures.ts'
 import type { DirectRooms } from './direct-rooms.ts'
 import type { Heroes } from './heroes.ts'
-import type { LastOrders } from './ordered-room.ts'
+import type { KnownRoomsOf } from './known-rooms.ts'
 import type { Recency } from './recency.ts'
-import type { RoomFactsOf } from './room-facts.ts'
+import type { KnownFacts } from './room-facts.ts'
 
 /** What a sliding sync reads besides what every sync reads. */
 export interface SlidingSources {
   /** Which members the connections were sent, by connection. */
   readonly slidingMembers: LazyMembers<string>
   readonly recency: Recency
-  readonly lastOrders: LastOrders
+  readonly knownRooms: KnownRoomsOf
   readonly directRooms: DirectRooms
   readonly departures: Departures
   readonly bumpStamps: BumpStamps
   readonly heroes: Heroes
-  readonly roomFacts: RoomFactsOf
+  readonly roomFacts: KnownFacts
   readonly threadSubscriptions: Pick<ThreadSubscriptions, 'list'>
   /** The content of `m.receipt` for rooms that are new to a reader: own receipts, and those of others at these events. */
   firstReceipts(

@@ -5,10 +5,10 @@ import type { SyncSources } from '../sources.ts'
 import type { SlidingRequest } from './request.ts'
 
 /** The answer of a request that ends where it began. @param lists how many rooms each list has, as JSON */
-export type Unchanged = (by: Requester, request: SlidingRequest, lists?: string) => JsonBytes | Promise<JsonBytes>
+export type Unchanged = (by: Requester, request: SlidingRequest, lists: string) => JsonBytes | Promise<JsonBytes>
 
 export function createUnchanged({ keyCounts }: Pick<SyncSources, 'keyCounts'>): Unchanged {
-  return (by, request, lists = '{}') => {
+  return (by, request, lists) => {
     const { e2ee } = request.asked.extensions
     if (e2ee === undefined) return write(request, lists, undefined)
     const counts = keyCounts.of(by)

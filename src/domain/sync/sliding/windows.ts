@@ -53,7 +53,7 @@ export async function windowsOf(look: SlidingLook, order: RoomOrder): Promise<Wi
     for (const room of inRanges(whole, list)) want(room, list, key)
   }
   for (const [nid, wish] of await subscriptions(look)) {
-    const room = order.byNid.get(nid) ?? order.left.get(nid)
+    const room = order.find(nid)
     if (room && !lacksMembers(look, room, wish.required)) want(room, wish)
   }
   return { counts, rooms }

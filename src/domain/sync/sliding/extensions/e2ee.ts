@@ -1,13 +1,14 @@
 import { JsonBytes } from '../../../../core/json-bytes.ts'
 import type { KeyCounts } from '../../../keys/key-counts.ts'
-import { type DeviceChanges, deviceChanges } from '../../device-changes.ts'
+import type { DeviceChanges } from '../../device-changes.ts'
 import type { Extension } from '../request.ts'
 import type { ExtensionPart, ExtensionScene } from './extension.ts'
 
 /** Whose devices changed, and the device's own keys (MSC4543). Counts come in every answer: clients read their absence in two ways. */
 export function e2eePart(scene: ExtensionScene, { name }: Extension): ExtensionPart | Promise<ExtensionPart> {
   const { sources, by } = scene.look
-  const changes = changesOf(scene)
+  // Without them, the client has to begin with all users.
+  const changes = scene.deviceChanges()
   const counts = sources.keyCounts.of(by)
   if (!(changes instanceof Promise) && !(counts instanceof Promise)) return write(scene, name, changes, counts)
   return Promise.all([changes, counts]).then(([changed, counted]) => write(scene, name, changed, counted))
@@ -26,11 +27,4 @@ function write(
   const count = changes === undefined ? 0 : changes.changed.length + changes.left.length
   const fell = from !== undefined && sources.keyCounts.fellSince(by, from.stream.ledger)
   return { name, json: new JsonBytes().text(text), hasNews: count > 0 || fell }
-}
-
-/** Undefined where the client has to begin with all users. */
-function changesOf({ look, joined, departed }: ExtensionScene): undefined | DeviceChanges | Promise<DeviceChanges> {
-  const { sources, by, from, now } = look
-  if (from === undefined) return undefined
-  return deviceChanges({ sources, by, since: from.stream, now }, joined, [...joined.keys()], departed)
 }

@@ -1,6 +1,6 @@
 import { accountDataPart } from './account-data.ts'
 import { e2eePart } from './e2ee.ts'
-import type { ExtensionPart, ExtensionScene } from './extension.ts'
+import { createDeviceChanges, type ExtensionPart, type ExtensionScene } from './extension.ts'
 import { presencePart } from './presence.ts'
 import { receiptsPart } from './receipts.ts'
 import { stickyEventsPart } from './sticky-events.ts'
@@ -9,7 +9,10 @@ import { toDevicePart } from './to-device.ts'
 import { typingPart } from './typing.ts'
 
 /** What the extensions of a request have to say. */
-export function extensionParts(scene: ExtensionScene): readonly ExtensionPart[] | Promise<readonly ExtensionPart[]> {
+export function extensionParts(
+  given: Omit<ExtensionScene, 'deviceChanges'>,
+): readonly ExtensionPart[] | Promise<readonly ExtensionPart[]> {
+  const scene: ExtensionScene = { ...given, deviceChanges: createDeviceChanges(given) }
   const { toDevice, e2ee, accountData, receipts, typing, threadSubscriptions, stickyEvents, presence } =
     scene.look.sliding.extensions
   const parts = [

@@ -1,4 +1,5 @@
 import type { JsonBytes } from '../../../../core/json-bytes.ts'
+import { deviceChanges, type NeighbourChanges } from '../../device-changes.ts'
 import type { StreamPosition } from '../../token.ts'
 import type { UserRoom } from '../../user-rooms.ts'
 import type { SlidingLook } from '../look.ts'
@@ -29,8 +30,26 @@ export interface ExtensionScene {
   readonly rooms: readonly ScopedRoom[]
   readonly joined: ReadonlyMap<number, UserRoom>
   readonly departed: readonly number[]
+  /** Whose devices changed since the position, and who came into the user's rooms; undefined at the beginning of a connection. */
+  readonly deviceChanges: () => NeighbourChanges | Promise<NeighbourChanges> | undefined
   /** The receipts in rooms since the client was sent them, as far as they were read. */
   readonly receipts: ReadonlyMap<number, object>
+}
+
+/** Finds the changes of devices once for all extensions that ask. */
+export function createDeviceChanges({
+  look: { sources, by, from, now },
+  joined,
+  departed,
+}: Pick<ExtensionScene, 'look' | 'joined' | 'departed'>): ExtensionScene['deviceChanges'] {
+  if (from === undefined) return () => undefined
+  const since = from.stream
+  let found: NeighbourChanges | Promise<NeighbourChanges> | undefined
+  return () => {
+    const isQuiet = sources.roomMembers.isQuietSince(since.events[0] ?? 0)
+    found ??= deviceChanges({ sources, by, since, now }, joined, isQuiet ? [] : [...joined.keys()], departed)
+    return found
+  }
 }
 
 export function inScope(rooms: readonly ScopedRoom[], { lists, rooms: ids }: RoomExtension): readonly ScopedRoom[] {
