@@ -50,7 +50,7 @@ it('finds the same for all rooms of a user as for rooms by their numbers', async
     [bob.userId],
   )
   const nids = rows.map(({ room_nid }) => room_nid)
-  const [{ user_nid: userNid }] = rows as [{ user_nid: number }]
+  const userNid = rows[0]!.user_nid
   const byRoom = (found: readonly { room_nid: number }[]) => found.toSorted((a, b) => a.room_nid - b.room_nid)
   expect(byRoom(await getNewestEventsOfUser(db, userNid))).toEqual(byRoom(await getNewestEvents(db, nids)))
   const types = (found: readonly RoomsOfType[]) =>
