@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { type MigrationStep, stepsOf, type Work } from './migration-steps.ts'
 
 // Table: schema_migration
 
@@ -16,8 +17,21 @@ export interface Migration {
 }
 
 export interface MigrationPlan {
+  /** The major version of Postgres. */
+  readonly postgres: number
   readonly applied: readonly string[]
   readonly pending: readonly string[]
+  /** Migrations of a newer release that do not break this one. */
+  readonly newer: readonly string[]
+  /** What those that are pending do. */
+  readonly plans: readonly PlannedMigration[]
+}
+
+export interface PlannedMigration {
+  readonly name: string
+  readonly breaking: string | undefined
+  /** With the rows of its tables, by the statistics of Postgres, and how long they may take. */
+  readonly steps: readonly (MigrationStep & { readonly rows: number; readonly seconds: number })[]
 }
 
 export interface Migrated {
@@ -123,15 +137,68 @@ export async function foreignMigrations(
   return recorded.filter(({ name, checksum }) => known.get(name) !== checksum).map(({ name }) => name)
 }
 
-/** What `migrate` would do. */
+/** What `migrate` would do. Writes nothing. @throws Error for a database that `migrate` refuses, and one of something else */
 export function planMigrations(connection: pg.ClientConfig, directory: string): Promise<MigrationPlan> {
   return connected(connection, async (client) => {
+    await client.query('BEGIN READ ONLY')
     const migrations = await readMigrations(directory)
-    const done = await recorded(client)
-    newerThan(migrations, done)
-    const pending = pendingOf(migrations, done).map(({ name }) => name)
-    const open = new Set(pending)
-    return { pending, applied: migrations.map(({ name }) => name).filter((name) => !open.has(name)) }
+    const done = await lookUp(client)
+    const newer = newerThan(migrations, done)
+    const pending = pendingOf(migrations, done)
+    const open = new Set(pending.map(({ name }) => name))
+    const applied = migrations.map(({ name }) => name).filter((name) => !open.has(name))
+    const postgres = await client.query<{ version: number }>(
+      `SELECT current_setting('server_version_num')::int AS version`,
+    )
+    return {
+      postgres: Math.floor(postgres.rows[0]!.version / 10_000),
+      applied,
+      newer,
+      pending: pending.map(({ name }) => name),
+      plans: await plansOf(client, pending),
+    }
+  })
+}
+
+/** The recorded migrations, without making the table for them. */
+async function lookUp(client: pg.Client): Promise<Map<string, Recorded>> {
+  const { rows: facts } = await client.query<{ tables: number; columns: string[] }>(
+    `SELECT (SELECT count(*)::int FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace) AS tables,
+       ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass('schema_migration') AND attnum > 0) AS columns`,
+  )
+  const { tables, columns } = facts[0]!
+  if (columns.length === 0 && tables > 0)
+    throw new Error('this database has tables, but none of Hearth: name an empty one, or the one that Hearth made')
+  if (columns.length === 0) return new Map()
+  const breaking = columns.includes('breaking') ? 'breaking' : 'NULL::text AS breaking'
+  const { rows } = await client.query<Recorded>(`SELECT name, checksum, ${breaking} FROM schema_migration`)
+  return new Map(rows.map((row) => [row.name, row]))
+}
+
+/** Rows a second on a small machine with a good disk, measured once and rounded down. */
+const ROWS_PER_SECOND: Readonly<Record<Exclude<Work, 'none'>, number>> = {
+  index: 300_000,
+  check: 1_000_000,
+  rewrite: 150_000,
+  rows: 50_000,
+}
+
+async function plansOf(client: pg.Client, pending: readonly Migration[]): Promise<PlannedMigration[]> {
+  const { rows } = await client.query<{ name: string; rows: number }>(
+    `SELECT relname AS name, CASE WHEN reltuples < 0 THEN pg_relation_size(oid) / 150 ELSE reltuples END::float8 AS rows
+     FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace`,
+  )
+  const rowsOf = new Map(rows.map((row) => [row.name, Number(row.rows)]))
+  let made: ReadonlySet<string> = new Set()
+  return pending.map(({ name, sql, breaking }) => {
+    const found = stepsOf(sql, made)
+    made = found.made
+    const steps = found.steps.map((step) => {
+      const touched = Math.round(step.tables.reduce((sum, table) => sum + (rowsOf.get(table) ?? 0), 0))
+      const seconds = step.work === 'none' ? 0 : touched / ROWS_PER_SECOND[step.work]
+      return { ...step, rows: touched, seconds }
+    })
+    return { name, breaking, steps }
   })
 }
 
