@@ -1,6 +1,9 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { compiledSources, IS_COMPILED } from './test/support/compiled-sources.ts'
+import { LongestFirst } from './test/support/longest-first.ts'
 
 export default defineConfig({
+  plugins: [compiledSources()],
   test: {
     include: ['test/**/*.test.ts'],
     // These run by `vitest.long.config.ts`.
@@ -9,9 +12,11 @@ export default defineConfig({
     setupFiles: ['test/support/answered.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    server: { deps: { external: [IS_COMPILED] } },
     pool: 'forks',
-    // One more than the two cores this is measured on: tests also wait.
-    maxWorkers: 3,
+    // Twice the two cores this is measured on: tests also wait.
+    maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     // Files of one worker share what they load: no test may change what a module or the process keeps.
     isolate: false,
     // What TypeScript is turned into is kept from one run to the next.
