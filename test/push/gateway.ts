@@ -21,7 +21,7 @@ export interface TestGateway {
   readonly authority: Authority
   /** The notifications that it has accepted, in order. */
   readonly taken: Json[]
-  /** All requests, accepted or not, with the time by the machine's clock. */
+  /** All requests, accepted or not, with their times by the clock that was given, or else the machine's. */
   readonly requests: { readonly notification: Json; readonly at: number }[]
   behave(behaviour: GatewayBehaviour): void
   /** Those for one push key. */
@@ -31,7 +31,7 @@ export interface TestGateway {
   close(): Promise<void>
 }
 
-export async function startGateway(authority = createAuthority(), port = 0): Promise<TestGateway> {
+export async function startGateway(authority = createAuthority(), port = 0, now = Date.now): Promise<TestGateway> {
   const taken: Json[] = []
   const requests: TestGateway['requests'] = []
   let behaviour = TAKES_ALL
@@ -40,7 +40,7 @@ export async function startGateway(authority = createAuthority(), port = 0): Pro
     ({ method, url, body }, response) => {
       if (method !== 'POST' || url !== NOTIFY_PATH) return void response.writeHead(404).end('{}')
       const { notification } = JSON.parse(body)
-      requests.push({ notification, at: performance.now() })
+      requests.push({ notification, at: now() })
       const answer = behaviour(notification, response)
       if (answer === undefined) return
       const status = typeof answer === 'number' ? answer : 200
