@@ -29,11 +29,14 @@ export function compiledSources(): Plugin {
     resolveId(source, importer) {
       if (isWatching || importer === undefined || !source.startsWith('.')) return undefined
       const file = resolve(dirname(importer), source)
-      return file.startsWith(SOURCES) && file.endsWith('.ts') ? compiledOf(file) : undefined
+      return isOfServer(file) ? compiledOf(file) : undefined
     },
   }
 }
 
+/** The console is for browsers. */
+const isOfServer = (file: string) =>
+  file.startsWith(SOURCES) && file.endsWith('.ts') && !file.startsWith(join(SOURCES, 'console/'))
 const compiledOf = (file: string) => COMPILED + relative(SOURCES, file).replace(/\.ts$/, '.js')
 
 /** Compiles what has changed since it was compiled. */
@@ -43,9 +46,8 @@ async function compile(): Promise<void> {
   const isStale = (file: string) => compiledAt(compiledOf(file)) <= Math.max(changedAt(file), own)
   const { outputFiles } = await build({
     entryPoints: readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts'))
       .map((name) => join(SOURCES, name))
-      .filter(isStale),
+      .filter((file) => isOfServer(file) && isStale(file)),
     outbase: SOURCES,
     outdir: COMPILED,
     bundle: true,
