@@ -11,6 +11,7 @@ import type { NewNeighbours } from './domain/federation/new-neighbours.ts'
 import type { SendingServices } from './domain/federation/sending-services.ts'
 import type { KeyServices } from './domain/keys/key-services.ts'
 import type { MediaParts } from './domain/media/media-services.ts'
+import type { Archives } from './domain/oauth/archive/archives.ts'
 import type { SignInServices } from './domain/oauth/sign-in-services.ts'
 import type { PushServices } from './domain/pushing/push-services.ts'
 import type { RoomBase } from './domain/rooms/room-base-services.ts'
@@ -43,5 +44,6 @@ export interface Areas {
   readonly newNeighbours: NewNeighbours
   readonly pushing: PushServices
   readonly signIn: SignInServices
+  readonly archives: Archives
   readonly syncBase: SyncBase
 }

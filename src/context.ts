@@ -15,6 +15,7 @@ import { createNewNeighbours } from './domain/federation/new-neighbours.ts'
 import { createSendingServices } from './domain/federation/sending-services.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
 import { createMediaServices } from './domain/media/media-services.ts'
+import { createArchiveServices } from './domain/oauth/archive/archive-services.ts'
 import { createSignInServices } from './domain/oauth/sign-in-services.ts'
 import { createPushServices } from './domain/pushing/push-services.ts'
 import { openRoomBase } from './domain/rooms/room-base-services.ts'
@@ -82,6 +83,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const e2e = createE2eServices({ base, syncBase, remote: sending.sentMessages, fanOut, services })
   const signIn = createSignInServices({ base, accounts })
   const media = createMediaServices({ base })
+  const archives = createArchiveServices({ base, media })
   const federation = createFederationServices({ base, localUsers, sending, roomBase, syncBase, rooms, e2e })
   const calls = createCallServices({ base, accounts, roomBase, rooms })
   return startAreas({
@@ -92,6 +94,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     admin,
     appserviceBase,
     appservices,
+    archives,
     calls,
     eventsOut,
     fanOut,

@@ -43,6 +43,7 @@ export function endpointServices(areas: Areas): Services {
     media: areas.media.services,
     singleSignOn: areas.signIn.singleSignOn,
     oauth: areas.signIn.oauth,
+    archives: areas.archives,
     rooms: acting.rooms,
     upgrades: shadowUpgrades(acting.upgrades, shadowBans),
     addressInvites: shadowAddressInvites(acting.addressInvites, shadowBans),

@@ -19,6 +19,8 @@ export const ACCOUNT_NEWS = [
   'address_removed',
   'keys_approved',
 ] as const
+/** What is being added to an archive of a person's data. */
+const ARCHIVE_PARTS = ['account', 'keys', 'events', 'media'] as const
 const VISITOR_FORM = { markup: ['form'], needs: ['form'] } as const
 const SSO_FAILURE = { values: ['provider', 'again', 'client', 'errcode'] } as const satisfies PageKind
 
@@ -199,7 +201,23 @@ export const PAGES = {
     fields: ['confirmation'],
   },
   'account-deactivated.page': { values: [] },
-  'account-data.page': { values: ['form', 'problem', 'user_id'], ...VISITOR_FORM },
+  'account-data.page': {
+    values: [
+      'form',
+      'problem',
+      'user_id',
+      'none',
+      'ready',
+      'being_made',
+      'late',
+      'size',
+      'until',
+      'remove',
+      ...ARCHIVE_PARTS,
+    ],
+    markup: ['form', 'remove'],
+    needs: ['form', 'remove', 'none', 'ready', 'being_made'],
+  },
   'account-email.page': {
     values: [...FORM, 'user_id', 'email', 'sent_to'],
     ...VISITOR_FORM,

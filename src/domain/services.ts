@@ -13,6 +13,7 @@ import type { IdentityServices } from './identity/identity-services.ts'
 import type { DehydratedDevices } from './keys/dehydrated-devices.ts'
 import type { KeyServices } from './keys/key-services.ts'
 import type { MediaServices } from './media/media-services.ts'
+import type { Archives } from './oauth/archive/archives.ts'
 import type { OauthServices } from './oauth/oauth-services.ts'
 import type { Pages } from './pages.ts'
 import type { ThreadSubscriptions } from './push/thread-subscriptions.ts'
@@ -85,6 +86,7 @@ export interface Services extends AccountServices, ContactServices, E2eServices,
   readonly singleSignOn: SingleSignOn
   /** Sign-in by OAuth, and sessions of browsers. */
   readonly oauth: OauthServices
+  readonly archives: Archives
   /** Bridges and bots, made in appservices/appservice-services.ts. */
   readonly appservices: AppserviceServices
   readonly media: MediaServices

@@ -11,6 +11,7 @@ import type { SendingServices } from '../domain/federation/sending-services.ts'
 import { identityChores } from '../domain/identity/identity-services.ts'
 import { type LifecyclePart, worker } from '../domain/lifecycle.ts'
 import type { Sweep } from '../domain/media/sweep.ts'
+import type { Archives } from '../domain/oauth/archive/archives.ts'
 import { oauthChores } from '../domain/oauth/oauth-services.ts'
 import type { ActingServices } from '../domain/rooms/acting-services.ts'
 import type { ReceivingServices } from '../domain/rooms/receiving-services.ts'
@@ -19,6 +20,7 @@ import { stickyEventChores } from '../domain/rooms/write/sticky-events.ts'
 import type { WritingServices } from '../domain/rooms/writing-services.ts'
 import type { SyncBase } from '../domain/sync/sync-base.ts'
 import { startAccountExpirer } from './account-expirer.ts'
+import { startArchiveMaker } from './archive-maker.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
 import { startDelayedEventSender } from './delayed-event-sender.ts'
 import { startGuestRemover } from './guest-remover.ts'
@@ -68,6 +70,7 @@ export function homeserverWorkers(parts: {
   readonly searchIndex: LifecyclePart
   readonly directoryIndex: LifecyclePart
   readonly calls: { readonly delayedEvents: DelayedEvents }
+  readonly archives: Archives
 }): readonly LifecyclePart[] {
   const { config, db, clock, log } = parts.base
   const { guests } = parts.rooms.writing
@@ -100,6 +103,7 @@ export function homeserverWorkers(parts: {
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
     worker('delayed event sender', () => startDelayedEventSender(parts.calls.delayedEvents, log)),
     worker('account expirer', () => startAccountExpirer(parts.admin.terms, log)),
+    worker('archive maker', () => startArchiveMaker(parts.archives, log)),
     worker('deactivation runner', () => startDeactivationRunner(deactivation, log)),
   ]
 }

@@ -1,11 +1,17 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { UserId } from '../../src/core/ids.ts'
+import { ARCHIVE_EVERY_MS, ARCHIVE_KEPT_MS } from '../../src/domain/limits/oauth.ts'
+import { createDiskReserve } from '../../src/domain/media/disk-reserve.ts'
+import { createArchiveFiles } from '../../src/domain/oauth/archive/archive-files.ts'
+import { createArchives } from '../../src/domain/oauth/archive/archives.ts'
 import { ownEventsFrom } from '../../src/store/oauth/own-events.ts'
-import { type Browsing, hiddenOf, type OauthWorld, openOauthWorld } from './world.ts'
+import { type Browsing, hiddenOf, type OauthWorld, openOauthWorld, type Page } from './world.ts'
 
 let world: OauthWorld
 let directory: string
@@ -29,9 +35,20 @@ async function ownerOf(name: string) {
   return { userNid: row!.user_nid, userId }
 }
 
-async function noFiles(): Promise<never> {
-  throw new Error('there are no files')
+const WAIT = { timeout: 10_000, interval: 20 }
+
+/** The page, once the archive is made. */
+async function readyPage(browser: Browsing): Promise<Page> {
+  let page = await browser.open('/_hearth/account/data')
+  await vi.waitFor(async () => {
+    page = await browser.open('/_hearth/account/data')
+    expect(page.text).toContain('Download the archive')
+  }, WAIT)
+  return page
 }
+
+const download = (browser: Browsing, page: Page) =>
+  fetch(page.url, { method: 'POST', headers: { cookie: cookieOf(browser) }, body: new URLSearchParams(hiddenOf(page)) })
 
 describe("a person's data", () => {
   it('come as an archive that tar unpacks: account, settings, own messages and own files', async () => {
@@ -53,15 +70,25 @@ describe("a person's data", () => {
     })
     const { content_uri: uri } = (await upload.json()) as { content_uri: string }
 
+    await call('PUT', '/pushrules/global/content/rabbit', { pattern: 'rabbit', actions: ['notify'] })
+    await call('POST', '/user/@alice:localhost/filter', { room: { timeline: { limit: 7 } } })
+    const [event] = (await call('GET', `/rooms/${room}/messages?dir=b&limit=1`)).chunk
+    await call('POST', `/rooms/${room}/receipt/m.read/${encodeURIComponent(event.event_id)}`, {})
+    await call('POST', `/rooms/${room}/report/${encodeURIComponent(event.event_id)}`, { reason: 'a test' })
+    const { version } = await call('POST', '/room_keys/version', {
+      algorithm: 'm.megolm_backup.v1.curve25519-aes-sha2',
+      auth_data: { public_key: 'x', signatures: {} },
+    })
+    const key = { first_message_index: 1, forwarded_count: 0, is_verified: false, session_data: { ciphertext: 'c' } }
+    await call('PUT', `/room_keys/keys?version=${version}`, { rooms: { [room]: { sessions: { one: key, two: key } } } })
+
     const browser = world.browser()
     const page = await browser.signIn(await browser.open('/_hearth/account/data'), 'alice')
     expect(page.heading).toBe('Your data as a file')
-    const cookie = cookieOf(browser)
-    const answer = await fetch(page.url, {
-      method: 'POST',
-      headers: { cookie },
-      body: new URLSearchParams(hiddenOf(page)),
-    })
+    expect(page.text).toContain('Make the archive')
+    await browser.submit(page)
+    const ready = await readyPage(browser)
+    const answer = await download(browser, ready)
     expect(answer.headers.get('content-disposition')).toBe('attachment; filename="alice.tar"')
     const archive = join(directory, 'alice.tar')
     await writeFile(archive, Buffer.from(await answer.arrayBuffer()))
@@ -82,53 +109,107 @@ describe("a person's data", () => {
     const events = (await Promise.all(parts.map((name) => read(join('events', name))))).flat()
     expect(events.map(({ content }) => content.body)).toContain('mine')
     expect(JSON.stringify(events)).not.toContain('a secret of bob')
+    expect((await read('push-rules.json')).own.content).toMatchObject([{ id: 'rabbit' }])
+    expect(JSON.stringify(await read('filters.json'))).toContain('"limit":7')
+    expect(await read('receipts.json')).toMatchObject([{ room_id: room, kind: 'm.read', event_id: event.event_id }])
+    expect(await read('reports.json')).toMatchObject([{ kind: 'event', reason: 'a test' }])
+    expect(await read('key-backups.json')).toMatchObject([{ auth_data: { public_key: 'x' }, key_count: 2 }])
+    expect((await read('backed-up-keys/0.json')).map(({ session_id }: { session_id: string }) => session_id)).toEqual([
+      'one',
+      'two',
+    ])
     const id = uri.split('/').at(-1) ?? ''
     expect(await readFile(join(directory, 'media', id.replace(/[^\w-]/g, '_')), 'utf8')).toBe('a poem\n'.repeat(200))
   })
 
-  it('are made for one browser of a person at a time', async () => {
+  it('are made once for a person, until they delete them, and once a day', async () => {
     await world.account('carla')
-    const { ownData } = world.services.oauth
     const browser = world.browser()
     const page = await browser.signIn(await browser.open('/_hearth/account/data'), 'carla')
-    const first = ownData.archive(await ownerOf('carla'), noFiles)
-    await first.next()
-    const refused = await browser.submit(page)
+    await Promise.all([browser.submit(page), browser.submit(page), browser.submit(page)])
+    await readyPage(browser)
+    const files = async () => readdir(join(world.services.config.data_dir, 'archives'))
+    const before = await files()
+    const { userNid } = await ownerOf('carla')
+    await world.services.archives.remove(userNid)
+    expect((await files()).length).toBe(before.length - 1)
+    const again = await browser.open('/_hearth/account/data')
+    expect(again.text).toContain('Make the archive')
+    const refused = await browser.submit(again)
     expect([refused.status, refused.heading]).toEqual([429, 'Your data as a file'])
-    await first.return(undefined)
-    expect((await browser.submit(page)).status).toBe(200)
+    world.advance(ARCHIVE_EVERY_MS + 1)
+    await world.services.archives.request(userNid)
+    expect(await world.services.archives.state(userNid)).toBeDefined()
   })
 
-  it('keep no place when the browser goes away before the first piece', async () => {
+  it('expire, and the file with them', async () => {
     await world.account('emil')
-    const owner = await ownerOf('emil')
-    const browser = world.browser()
-    const page = await browser.signIn(await browser.open('/_hearth/account/data'), 'emil')
-    await world.db.tx(async (tx) => {
-      await tx.query('LOCK TABLE account_data IN ACCESS EXCLUSIVE MODE', [])
-      const leaving = new AbortController()
-      const asked = fetch(new URL(page.url.pathname, world.baseUrl), {
-        method: 'POST',
-        headers: { cookie: cookieOf(browser) },
-        body: new URLSearchParams(hiddenOf(page)),
-        signal: leaving.signal,
-      })
-      await vi.waitFor(
-        async () => expect(await world.db.query('SELECT 1 AS one FROM pg_locks WHERE NOT granted', [])).toHaveLength(1),
-        { timeout: 10_000, interval: 20 },
-      )
-      leaving.abort()
-      await expect(asked).rejects.toThrow()
-    })
-    await vi.waitFor(
-      async () => {
-        const again = world.services.oauth.ownData.archive(owner, noFiles)
-        await again.next()
-        await again.return(undefined)
-      },
-      { timeout: 3_000, interval: 50 },
-    )
+    const { userNid } = await ownerOf('emil')
+    const { archives } = world.services
+    await archives.request(userNid)
+    await vi.waitFor(async () => expect((await archives.state(userNid))?.isComplete).toBe(true), WAIT)
+    world.advance(ARCHIVE_KEPT_MS + 1)
+    expect(await archives.state(userNid)).toBeUndefined()
+    expect(await archives.open(userNid)).toBeUndefined()
+    await archives.work(() => false)
+    expect(await readdir(join(world.services.config.data_dir, 'archives'))).toEqual([])
   })
+
+  it('go with the account', async () => {
+    await world.account('gone')
+    const owner = await ownerOf('gone')
+    const { archives, deactivation } = world.services
+    await archives.request(owner.userNid)
+    await deactivation.deactivate(owner, { erase: false, idServer: undefined })
+    expect(await archives.state(owner.userNid)).toBeUndefined()
+  })
+
+  it('are continued after a restart where they were, and whatever a crash left behind', async () => {
+    const { token } = await world.account('fritz')
+    const texts: string[] = []
+    for (const name of ['one', 'two', 'three', 'four']) {
+      const text = `${name}\n`.repeat(750_000)
+      texts.push(text)
+      await fetch(`${world.origin}/_matrix/media/v3/upload?filename=${name}.txt`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain' },
+        body: text,
+      })
+    }
+    const { userNid } = await ownerOf('fritz')
+    const place = join(directory, 'restarted')
+    const open = () => {
+      const { media, clock } = world.services
+      // By this clock it is due later for the worker of the server itself.
+      const later = { now: () => clock.now() + 3_600_000 }
+      return createArchives({
+        db: world.db,
+        clock: later,
+        random: { bytes: randomBytes },
+        log: pino({ level: 'silent' }),
+        files: createArchiveFiles(place, createDiskReserve(0)),
+        openMedia: ({ digest, bytes }) =>
+          media.downloads.open({ digest, bytes, contentType: '', fileName: undefined, isRemote: false }),
+      })
+    }
+    const first = open()
+    await first.request(userNid)
+    let asked = 0
+    await first.work(() => ++asked > 2)
+    const half = await first.state(userNid)
+    expect(half).toMatchObject({ isComplete: false, part: 'media' })
+    const [file = ''] = await readdir(place)
+    await appendFile(join(place, file), 'what was written and not recorded')
+    const second = open()
+    await second.work(() => false)
+    expect(await second.state(userNid)).toMatchObject({ isComplete: true })
+    const unpacked = join(directory, 'unpacked')
+    await mkdir(unpacked)
+    execFileSync('tar', ['-xf', join(place, file), '-C', unpacked])
+    const names = (await readdir(join(unpacked, 'media'))).filter((name) => !name.startsWith('list-'))
+    const found = await Promise.all(names.map((name) => readFile(join(unpacked, 'media', name), 'utf8')))
+    expect(found.sort()).toEqual(texts.sort())
+  }, 60_000)
 
   it('are read from a room in parts of so many bytes', async () => {
     const { token } = await world.account('flora')
@@ -157,7 +238,20 @@ describe("a person's data", () => {
     await world.account('dirk')
     const browser = world.browser()
     await browser.signIn(await browser.open('/_hearth/account/data'), 'dirk')
+    await browser.submit(await browser.open('/_hearth/account/data'))
+    const ready = await readyPage(browser)
     world.advance(11 * 60_000)
     expect((await browser.open('/_hearth/account/data')).heading).toBe('Confirm that it is you')
+    const refused = await browser.submit(ready)
+    expect([refused.heading, refused.headers.get('content-type')]).toEqual([
+      'Confirm that it is you',
+      'text/html; charset=utf-8',
+    ])
+    // Nor does anybody else get it.
+    await world.account('eve')
+    const other = world.browser()
+    const page = await other.signIn(await other.open('/_hearth/account/data'), 'eve')
+    expect(page.text).toContain('Make the archive')
+    expect((await other.open(page.url, { ...hiddenOf(page), action: 'download' })).text).toContain('Make the archive')
   })
 })

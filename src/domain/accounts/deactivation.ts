@@ -13,6 +13,7 @@ import {
 import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
 import type { Database } from '../../store/db/db.ts'
 import { deleteKeyBackups } from '../../store/keys/key-backups.ts'
+import { endArchive } from '../../store/oauth/archives.ts'
 import { deleteDelayedEventsOf } from '../../store/rooms/delayed-events.ts'
 import { getMemberships, getRooms } from '../../store/rooms/rooms.ts'
 import type { Clock } from '../clock.ts'
@@ -126,6 +127,7 @@ export function createDeactivation(deps: {
           await deleteLoginTokensOf(tx, userNid)
           await deleteKeyBackups(tx, userNid)
           await deleteDelayedEventsOf(tx, userNid)
+          await endArchive(tx, userNid, now)
           await insertDeactivation(tx, { userNid, idServer, now, dueAt: now + LEASE_MS })
         }
         if (erase) await eraseAccount(tx, userNid, now, position)

@@ -36,12 +36,27 @@ export const RECENT_PROOF_MS = 10 * 60 * 1000
 /** How long after their approval people's apps may replace their cross-signing keys, once. */
 export const CROSS_SIGNING_APPROVAL_MS = 10 * 60 * 1000
 
-/** Archives of people's data that are made at one time. */
-export const MAX_ARCHIVES = 3
-/** An archive that a browser takes more slowly than this is broken off, after pauses of so long together. */
+/** Archives of people's data: how many there are, made or asked for, and how many are made at one time. */
+export const MAX_ARCHIVES = 1_000
+export const ARCHIVES_AT_ONCE = 2
+/** How long the file of an archive is kept, and how often a person may ask for one. */
+export const ARCHIVE_KEPT_MS = 48 * 60 * 60 * 1000
+export const ARCHIVE_EVERY_MS = 24 * 60 * 60 * 1000
+/** Bytes of all files together. Nothing more is begun above that, nor when the disk is almost full. */
+export const MAX_ARCHIVE_BYTES = 20 * 1024 * 1024 * 1024
+/** An archive that could not be made is tried again after so long, and so often. */
+export const ARCHIVE_RETRY_MS = 60_000
+export const MAX_ARCHIVE_FAILURES = 20
+/** How far an archive is, is recorded after so many bytes, or so long. */
+export const ARCHIVE_RECORDED_BYTES = 4 * 1024 * 1024
+export const ARCHIVE_RECORDED_MS = 1_000
+/** Downloads of archives at one time. */
+export const MAX_ARCHIVE_DOWNLOADS = 8
+/** A download that a browser takes more slowly than this is broken off, after pauses of so long together. */
 export const ARCHIVE_BYTES_PER_SECOND = 8 * 1024
 export const ARCHIVE_PAUSE_MS = 60_000
 /** Events of a room, bytes of own events, and files, that are read at once for an archive. */
 export const EVENTS_READ_AT_ONCE = 1_000
 export const EVENT_BYTES_READ_AT_ONCE = 1024 * 1024
 export const MEDIA_READ_AT_ONCE = 100
+export const BACKED_UP_KEYS_READ_AT_ONCE = 500

@@ -8,11 +8,11 @@ import type { AccountServices } from '../accounts/account-services.ts'
 import type { HomeserverBase } from '../base.ts'
 import { IDLE_CLIENT_KEPT_MS, UNUSED_CLIENT_KEPT_MS, WEB_SESSION_IDLE_MS } from '../limits/oauth.ts'
 import { isOauthServed, issuerOf } from './addresses.ts'
+import { archiveChores } from './archive/archives.ts'
 import type { AuthorizationServer } from './authorization-server.ts'
 import { type Clients, createClients } from './clients.ts'
 import { createOauthSessions, type OauthSessions } from './oauth-sessions.ts'
 import { createOwnAccount, type OwnAccount } from './own-account.ts'
-import { createOwnData, type OwnData } from './own-data.ts'
 import { createWebSessions, type WebSessions } from './web-sessions.ts'
 
 /** Signing in by OAuth 2.0, and to the pages of this server. */
@@ -23,7 +23,6 @@ export interface OauthServices {
   readonly sessions: OauthSessions
   readonly webSessions: WebSessions
   readonly ownAccount: OwnAccount
-  readonly ownData: OwnData
   /** Loads the authorisation server, unless that was done before: it takes memory that nobody needs who does not sign in. */
   server(): Promise<AuthorizationServer>
 }
@@ -61,7 +60,6 @@ export function createOauthServices(parts: {
     sessions: oauthSessions,
     webSessions: createWebSessions({ db, clock, random, logins, loginTokens }),
     ownAccount: createOwnAccount({ db, logins, passwordChanges }),
-    ownData: createOwnData({ db, clock }),
     server() {
       loading ??= load()
       return loading
@@ -70,6 +68,7 @@ export function createOauthServices(parts: {
 }
 
 export const oauthChores: readonly ((tx: Tx, now: number, atMost: number) => Promise<number>)[] = [
+  ...archiveChores,
   forgetStates,
   forgetKeyApprovals,
   (tx, now, atMost) => forgetWebSessions(tx, now - WEB_SESSION_IDLE_MS, atMost),

@@ -10,8 +10,8 @@ import { beginProviderSignIn } from './begin-provider-sign-in.ts'
 import { changeOwnPassword } from './change-own-password.ts'
 import { changeProfile } from './change-profile.ts'
 import { continueLogin } from './continue-login.ts'
-import { downloadData } from './data/download-data.ts'
 import { showData } from './data/show-data.ts'
+import { useData } from './data/use-data.ts'
 import { deactivateOwnAccount } from './deactivate-own-account.ts'
 import { endSession } from './end-session.ts'
 import { finishProviderSignIn } from './finish-provider-sign-in.ts'
@@ -42,8 +42,8 @@ export const accountEndpoints: readonly Endpoint[] = [
   changeOwnPassword,
   changeProfile,
   continueLogin,
-  downloadData,
   showData,
+  useData,
   deactivateOwnAccount,
   endSession,
   finishProviderSignIn,

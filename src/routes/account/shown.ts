@@ -10,3 +10,17 @@ export function shownTime(ms: number, { acceptLanguage }: { readonly acceptLangu
     return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
   }
 }
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB']
+
+/** A size, in the reader's language. */
+export function shownBytes(bytes: number, { acceptLanguage }: { readonly acceptLanguage: string | undefined }): string {
+  const [language = 'en'] = preferredLanguages(acceptLanguage)
+  const step = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
+  const value = bytes / 1000 ** step
+  try {
+    return `${new Intl.NumberFormat(language, { maximumFractionDigits: 1 }).format(value)} ${UNITS[step]}`
+  } catch {
+    return `${value.toFixed(1)} ${UNITS[step]}`
+  }
+}
