@@ -3,9 +3,19 @@ import type { Config } from '../config/schema.ts'
 import { readMxc } from '../core/mxc.ts'
 import { type Administration, userNamed, withAdministration } from './administration.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, readConfig, UsageError } from './command.ts'
+import { moveMedia } from './media/media-move.ts'
+import type { StoreName } from './media/media-stores.ts'
+import { verifyMedia } from './media/media-verify.ts'
 import { minute, table } from './table.ts'
 
-const OPTIONS = { ...CONFIG_OPTIONS, json: { type: 'boolean' }, days: { type: 'string' } } as const
+const OPTIONS = {
+  ...CONFIG_OPTIONS,
+  json: { type: 'boolean' },
+  days: { type: 'string' },
+  store: { type: 'string' },
+  to: { type: 'string' },
+  remove: { type: 'boolean' },
+} as const
 const AT = '/_synapse/admin/v1'
 const DAY_MS = 24 * 60 * 60 * 1000
 const PAGE = 1_000
@@ -15,6 +25,8 @@ export const mediaCommand: Command = {
        media delete MEDIA | delete USER
        media quarantine MEDIA | unquarantine MEDIA
        media purge --days N
+       media verify [--store directory | s3]
+       media move --to directory | s3 [--remove]
        all with [--config FILE] [--set KEY=VALUE]...
 
   list         what a user has uploaded: name, size, type, file name, when it was uploaded and last looked at
@@ -22,6 +34,11 @@ export const mediaCommand: Command = {
   delete       removes one file, or all that a user has uploaded
   quarantine   hides a file, and whatever has the same bytes, from everybody; unquarantine shows it again
   purge        forgets files of other servers that nobody looked at for so many days
+  verify       reads every file and compares its hash; a line for each that is missing or damaged, and then exit code 1
+  --store      the store to read, where it is not media.store
+  move         copies all files between the disk and S3, each compared by its hash; one that is interrupted goes on.
+               Run it, set media.store and restart the server, and run it again for what came in between
+  --remove     also takes out of the former store what can be read back from the new one
   MEDIA        mxc://server/id
   USER         alice, or @alice:example.org
   --json       for programs
@@ -31,14 +48,24 @@ The server may run meanwhile or not.`,
   async run(host, words) {
     const { values, positionals } = parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true })
     const { config } = readConfig(host, values)
+    const [action] = positionals
+    if (positionals.length === 1 && action === 'verify')
+      return verifyMedia(host, config, values.store === undefined ? undefined : storeNamed(values.store))
+    if (positionals.length === 1 && action === 'move')
+      return moveMedia(host, config, storeNamed(values.to), values.remove ?? false)
     const work = workOf(positionals, values, config)
     if (work === undefined)
       throw new UsageError(
-        'say "list USER", "usage", "delete", "quarantine" or "unquarantine MEDIA", or "purge --days N"',
+        'say "list USER", "usage", "delete", "quarantine" or "unquarantine MEDIA", "purge --days N", "verify" or "move"',
       )
     host.print(await withAdministration(host, config, work))
     return EXIT.ok
   },
+}
+
+function storeNamed(name: string | undefined): StoreName {
+  if (name === 'directory' || name === 's3') return name
+  throw new UsageError('the stores are "directory" and "s3"')
 }
 
 interface Values {

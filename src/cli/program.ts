@@ -21,7 +21,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
     load: async () => (await import('./init.ts')).initCommand,
   },
   config: {
-    summary: 'check the configuration, or print what is in force',
+    summary: 'check the configuration, print what is in force, or what differs',
     load: async () => (await import('./config.ts')).configCommand,
   },
   doctor: {
@@ -53,15 +53,15 @@ const VERBS: Readonly<Record<string, Verb>> = {
     load: async () => (await import('./identity/identity.ts')).identityCommand,
   },
   room: {
-    summary: 'list rooms, look into them, check them, remove them',
+    summary: 'list rooms, look into them, check and measure them, remove them',
     load: async () => (await import('./rooms/room.ts')).roomCommand,
   },
   federation: {
-    summary: 'go the way to another server step by step, and say what was found',
+    summary: 'how sending to other servers goes, and what is on the way to one',
     load: async () => (await import('./federation.ts')).federationCommand,
   },
   media: {
-    summary: 'list files of users, hide them, remove them',
+    summary: 'list files of users, hide them, remove them; check all files, move them',
     load: async () => (await import('./media.ts')).mediaCommand,
   },
   backup: {
@@ -71,6 +71,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
   restore: {
     summary: 'bring a backup back into an empty database',
     load: async () => (await import('./backup/restore.ts')).restoreCommand,
+  },
+  'support-bundle': {
+    summary: 'collect what a bug report needs, without secrets',
+    load: async () => (await import('./support/support-bundle.ts')).supportBundleCommand,
   },
   migrate: {
     summary: 'bring the database to this release (serve does it too)',
@@ -113,8 +117,8 @@ function fail(host: Host, text: string, code: number): number {
 }
 
 function overview(host: Host): string {
-  const commands = Object.entries(VERBS).map(([name, { summary }]) => `  ${name.padEnd(11)} ${summary}`)
-  const codes = Object.entries(EXIT_MEANINGS).map(([code, meaning]) => `  ${code.padEnd(11)} ${meaning}`)
+  const commands = Object.entries(VERBS).map(([name, { summary }]) => `  ${name.padEnd(14)} ${summary}`)
+  const codes = Object.entries(EXIT_MEANINGS).map(([code, meaning]) => `  ${code.padEnd(14)} ${meaning}`)
   return [
     `Hearth ${host.version}, a homeserver.\n`,
     `Usage: ${host.program} COMMAND [OPTIONS]; ${host.program} COMMAND --help says more\n`,

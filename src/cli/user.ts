@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import type { Config } from '../config/schema.ts'
 import { type Administration, userNamed, withAdministration } from './administration.ts'
 import { CONFIG_OPTIONS, type Command, EXIT, type Host, readConfig, UsageError } from './command.ts'
+import { exportUser } from './export/user-export.ts'
 import { minute, table } from './table.ts'
 import { makeUser } from './user-create.ts'
 
@@ -14,6 +15,7 @@ const OPTIONS = {
   'keep-devices': { type: 'boolean' },
   erase: { type: 'boolean' },
   json: { type: 'boolean' },
+  file: { type: 'string' },
 } as const
 
 interface Values {
@@ -23,6 +25,7 @@ interface Values {
   readonly 'keep-devices'?: boolean
   readonly erase?: boolean
   readonly json?: boolean
+  readonly file?: string
 }
 
 type Action = (of: { host: Host; api: Administration; user: string; values: Values; password: string }) => Promise<void>
@@ -85,6 +88,7 @@ export const userCommand: Command = {
        user lock | unlock | suspend | release NAME
        user reset-password NAME [--keep-devices]
        user deactivate NAME [--erase]
+       user export NAME [--file FILE]
        all with [--config FILE] [--set KEY=VALUE]...
 
   NAME             alice, or @alice:example.org; of a new account the part before the colon
@@ -94,6 +98,8 @@ export const userCommand: Command = {
                    only these
   --keep-devices   the user stays logged in
   --erase          profile, account data and filters are removed too; messages are shown empty to those who join later
+  --file           where to write all that is kept of the user, as one archive: account, devices, account data, rooms, events,
+                   files; without it NAME.tar.gz in this directory
   --json           for programs
 
 A password is asked for, or read from standard input when that is not a terminal. The server may run meanwhile or not; what it
@@ -104,10 +110,14 @@ has in memory follows at once.`,
     const [action = '', name, ...rest] = positionals
     if (action === 'list' && name === undefined) return list(host, readConfig(host, values).config, values)
     const known = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined
-    if (known === undefined && action !== 'create')
+    if (known === undefined && action !== 'create' && action !== 'export')
       throw new UsageError('say "create NAME", "list" or another of these')
     if (name === undefined || rest.length > 0) throw new UsageError(`say "${action} NAME"`)
     const { config } = readConfig(host, values)
+    if (action === 'export') {
+      host.print(await exportUser(host, config, userNamed(name, config), values.file))
+      return EXIT.ok
+    }
     const password =
       action === 'create' || action === 'reset-password' ? await host.askSecret(`Password for ${name}: `) : ''
     if (known === undefined) {

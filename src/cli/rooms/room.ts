@@ -11,11 +11,13 @@ import { borrowDatabase, MIGRATIONS, postgresDirectory } from '../database.ts'
 import { createLog } from '../serve/log.ts'
 import { blockRoom, deleteRoom, listRooms, purgeHistory } from './room-administration.ts'
 import { inspectRoom } from './room-inspect.ts'
+import { largestRooms, roomStatistics } from './room-stats.ts'
 import { verifyRoom } from './room-verify.ts'
 
 export const roomCommand: Command = {
   usage: `inspect ROOM [--event EVENT [--state]] [--json]
        room verify ROOM
+       room stats [ROOM] [--json]
        room list [--search TEXT] [--json]
        room delete ROOM [--block] [--keep-history] [--new-room-user NAME [--message TEXT]]
        room purge-history ROOM --before EVENT | TIME [--local]
@@ -25,6 +27,7 @@ export const roomCommand: Command = {
   inspect   where the room stands: version, members, forward extremities, missing events, how its events stand
   verify    checks hashes, ids, signatures, authorisation and state of all events from scratch; a line per finding,
             and exit code 1 if there is one
+  stats     how large a room is and how much goes on in it; without ROOM, the rooms that take most of the database
   list      the rooms that this server knows
   delete    puts the users of this server out of a room, then removes all there is of it; waits for the end
   purge-history
@@ -43,7 +46,7 @@ export const roomCommand: Command = {
   --new-room-user
             makes a room in this user's name, to which the others are moved and where --message tells them why
 
-The server may run meanwhile or not. inspect and verify write nothing.`,
+The server may run meanwhile or not. inspect, verify and stats write nothing.`,
 
   async run(host, words) {
     const options = {
@@ -62,27 +65,33 @@ The server may run meanwhile or not. inspect and verify write nothing.`,
     const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
     const [action = '', name, ...rest] = positionals
     if (action === 'list' && name === undefined) return listRooms(host, readConfig(host, values).config, values)
+    if (action === 'stats' && name === undefined)
+      return largestRooms(host, readConfig(host, values).config, values.json ?? false)
     if (ADMINISTRATION.has(action) && name !== undefined && rest.length === 0) {
       const { config } = readConfig(host, values)
       if (action === 'delete') return deleteRoom(host, config, name, values)
       if (action === 'purge-history') return purgeHistory(host, config, name, values)
       return blockRoom(host, config, name, action === 'block')
     }
-    if ((action !== 'inspect' && action !== 'verify') || name === undefined || rest.length > 0)
+    if (!READING.has(action) || name === undefined || rest.length > 0)
       throw new UsageError(
-        'say "inspect ROOM" or "verify ROOM", or "list", "delete ROOM", "purge-history ROOM", "block ROOM" or "unblock ROOM"',
+        'say "inspect ROOM", "verify ROOM" or "stats ROOM", or "list", "delete ROOM", "purge-history ROOM", "block ROOM" or "unblock ROOM"',
       )
     if (values.state && values.event === undefined) throw new UsageError('--state is of an event: say --event too')
     const { config } = readConfig(host, values)
     return withSnapshot(host, config, async (reader) => {
       const roomNid = await findRoom(reader, name)
       if (action === 'verify') return verifyRoom(host, config, reader, roomNid)
-      host.print(await inspectRoom(reader, roomNid, values))
+      const isStats = action === 'stats'
+      host.print(
+        await (isStats ? roomStatistics(reader, roomNid, values.json ?? false) : inspectRoom(reader, roomNid, values)),
+      )
       return EXIT.ok
     })
   },
 }
 
+const READING = new Set(['inspect', 'verify', 'stats'])
 const ADMINISTRATION = new Set(['delete', 'block', 'unblock', 'purge-history'])
 
 async function findRoom(reader: Reader, name: string): Promise<number> {

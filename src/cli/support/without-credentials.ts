@@ -1,0 +1,33 @@
+import { valueAt } from '../../config/live.ts'
+import { holdsSecrets, OPTIONS, type OptionSchema } from '../../config/options.ts'
+
+/** Shorter ones would hide words that are none. */
+const SHORTEST_SECRET = 6
+
+/**
+ * A text without what opens something: user names and passwords in addresses, access tokens, and all secrets of the configuration, wherever
+ * they came from. It is the second net: nothing of this is collected on purpose.
+ */
+export function withoutCredentials(text: string, config: object): string {
+  let shown = text
+    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s"'@]+@/gi, '$1[hidden]@')
+    .replace(/\bhearth_[\w-]{43,}_[0-9a-f]{8}\b/g, '[hidden]')
+  for (const secret of secretsOf(config)) shown = shown.replaceAll(secret, '[hidden]')
+  return shown
+}
+
+function secretsOf(config: object): string[] {
+  const found = new Set<string>()
+  for (const { key, schema, holds } of OPTIONS)
+    if (holds === undefined && holdsSecrets(schema)) collect(schema, valueAt(config, key), found)
+  return [...found].filter((secret) => secret.length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)
+}
+
+function collect(schema: OptionSchema, value: unknown, found: Set<string>): void {
+  if (schema.secret) {
+    if (typeof value === 'string')
+      for (const spelling of [value, JSON.stringify(value).slice(1, -1)]) found.add(spelling)
+  } else if (Array.isArray(value)) for (const item of value) collect(schema.items ?? {}, item, found)
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, inner] of Object.entries(value)) collect(schema.properties?.[name] ?? {}, inner, found)
+}
