@@ -60,6 +60,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'how sending to other servers goes, and what is on the way to one',
     load: async () => (await import('./federation.ts')).federationCommand,
   },
+  crowd: {
+    summary: 'end a wave of spam: restrain many accounts at once, redact what they said, hide their files',
+    load: async () => (await import('./crowd.ts')).crowdCommand,
+  },
   media: {
     summary: 'list files of users, hide them, remove them; check all files, move them',
     load: async () => (await import('./media.ts')).mediaCommand,

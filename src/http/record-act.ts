@@ -18,7 +18,8 @@ export function recordAct(
 
 function targetOf(params: unknown, body: unknown): string {
   const { token, txnId: _, ...others } = params as Readonly<Record<string, string>>
-  const { user_id: user } = (body ?? {}) as { readonly user_id?: unknown }
+  const { user_id: user, crowd } = (body ?? {}) as { readonly user_id?: unknown; readonly crowd?: unknown }
   const shown = token === undefined ? [] : [`${token.slice(0, TOKEN_CHARS)}...`]
-  return [...Object.values(others), ...shown, ...(typeof user === 'string' ? [user] : [])].join(' ')
+  const whom = [typeof user === 'string' ? user : '', crowd === undefined ? '' : JSON.stringify(crowd)].filter(Boolean)
+  return [...Object.values(others), ...shown, ...whom].join(' ')
 }

@@ -49,6 +49,23 @@ describe('beside a running server', () => {
     expect(await errcodeOf()).toBeUndefined()
   })
 
+  test('a crowd is found, locked, redacted, hidden and unlocked', async () => {
+    await done(['user', 'create', 'spam1'], `${PASSWORD}\n`)
+    await done(['user', 'create', 'spam2'], `${PASSWORD}\n`)
+    const account = await login(api, 'spam1')
+    const crowd = ['--name', 'spam?', '--registered-after', '1h']
+    expect(await done(['crowd', 'find', ...crowd])).toBe('@spam1:localhost\n@spam2:localhost\n2 accounts\n')
+    expect(await done(['crowd', 'lock', ...crowd])).toBe('2 accounts locked.\n')
+    expect(await isKnown(account)).toBe(false)
+    expect(await done(['crowd', 'redact', ...crowd])).toBe('What 2 accounts said is being redacted.\n')
+    expect(await done(['crowd', 'quarantine', '--user', 'spam1'])).toBe('0 files of 1 account hidden.\n')
+    expect(await done(['crowd', 'unlock', ...crowd])).toBe('2 accounts unlocked.\n')
+    expect(await isKnown(account)).toBe(true)
+    expect((await hearth(['crowd', 'lock'])).stderr).toContain('say whom')
+    expect((await hearth(['crowd', 'lock', '--registered-after', 'noon'])).stderr).toContain('noon is no time')
+    expect(await done(['audit'])).toContain('/_hearth/admin/v1/crowds/restrain')
+  })
+
   test('the first administrator is made, and what is taken is taken at once', async () => {
     await done(['user', 'create', 'alice'], `${PASSWORD}\n`)
     const alice = await login(api, 'alice')

@@ -12,6 +12,7 @@ import type { Contacts } from '../contact/contacts.ts'
 import type { SendingServices } from '../federation/sending-services.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
 import { REPORTS_KEPT_MS } from '../limits/reports.ts'
+import { type Crowds, createCrowds } from '../moderation/crowds.ts'
 import { createUserRedactions, type UserRedactions } from '../moderation/user-redactions.ts'
 import type { RoomDeletions } from '../rooms/act/deletion/deletions.ts'
 import type { HistoryPurges } from '../rooms/act/deletion/history-purges.ts'
@@ -30,6 +31,7 @@ import { createFederationDesk, type FederationDesk } from './federation-desk.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { createRegistrationTokenDesk, type RegistrationTokenDesk } from './registration-token-desk.ts'
 import { createReportDesk, type ReportDesk } from './report-desk.ts'
+import { createReportInbox, type ReportInbox } from './report-inbox.ts'
 import { createRestraints, type Restraints } from './restraints.ts'
 import { createRoomDesk, type RoomDesk } from './room-desk.ts'
 import { createRoomPower, type RoomPower } from './room-power.ts'
@@ -65,6 +67,8 @@ export interface AdminServices {
   readonly historyPurges: HistoryPurges
   readonly notices: ServerNotices
   readonly reports: ReportDesk
+  readonly reportInbox: ReportInbox
+  readonly crowds: Crowds
   readonly search: SearchDesk
   readonly diagnostics: Diagnostics
 }
@@ -103,6 +107,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const audit = createAudit({ db, clock })
   const users = createUserDesk({ config, db, clock, random, passwords, sessions, devices, deactivation })
   const statistics = createStatistics({ db, clock, sessions })
+  const reports = createReportDesk({ db, registry, events })
   const restraints = createRestraints({ config, db, sessions, shadowBans: parts.roomBase.shadowBans })
   return {
     audit,
@@ -147,7 +152,9 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     historyPurges,
     search: parts.searchIndex,
     diagnostics,
-    reports: createReportDesk({ db, registry, events }),
+    reports,
+    reportInbox: createReportInbox({ db, clock, desk: reports }),
+    crowds: createCrowds({ config, db, sessions, shadowBans: parts.roomBase.shadowBans }),
     notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),
   }
 }

@@ -18,6 +18,8 @@ export interface ReportPage {
 
 /** The reports that users made. Entries have the form that common administration tools read. */
 export interface ReportDesk {
+  /** One report, as lists show it. */
+  entry(kind: ReportKind, row: ReportRow): Promise<JsonObject>
   list(kind: ReportKind, page: ReportPage): Promise<{ reports: JsonObject[]; total: number; next_token?: number }>
   /** With the event itself, if it is about one. @throws ProtocolError `M_NOT_FOUND` */
   get(kind: ReportKind, id: number): Promise<JsonObject>
@@ -55,6 +57,7 @@ export function createReportDesk({
   }
 
   return {
+    entry: entryOf,
     async list(kind, { from, limit, isDescending, reporter, roomId, targetUser }) {
       const { rows, total } = await listReports(db, { kind, from, limit, isDescending, reporter, roomId, targetUser })
       const reports: JsonObject[] = []

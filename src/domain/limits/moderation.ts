@@ -15,3 +15,6 @@ export const MAX_REDACTION_REASON_CHARS = 1_000
 export const MAX_GHOSTS_PER_USER = 200
 export const MAX_GHOST_BYTES_PER_USER = 512 * 1024
 export const MAX_USERS_WITH_GHOSTS = 500
+/** Accounts that one act may concern, and those of them that are shown. */
+export const MAX_CROWD = 20_000
+export const MAX_CROWD_SHOWN = 100

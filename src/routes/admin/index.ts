@@ -22,9 +22,13 @@ import { quarantineRoomMedia } from './media/quarantine-room-media.ts'
 import { quarantineUserMedia } from './media/quarantine-user-media.ts'
 import { unprotectMedia } from './media/unprotect-media.ts'
 import { unquarantineMedia } from './media/unquarantine-media.ts'
+import { findCrowd } from './moderation/find-crowd.ts'
 import { getRedaction } from './moderation/get-redaction.ts'
 import { liftShadowBan } from './moderation/lift-shadow-ban.ts'
+import { quarantineCrowd } from './moderation/quarantine-crowd.ts'
+import { redactCrowd } from './moderation/redact-crowd.ts'
 import { redactUser } from './moderation/redact-user.ts'
+import { restrainCrowd } from './moderation/restrain-crowd.ts'
 import { shadowBanUser } from './moderation/shadow-ban-user.ts'
 import { createRegistrationToken } from './registration/create-registration-token.ts'
 import { deleteRegistrationToken } from './registration/delete-registration-token.ts'
@@ -33,15 +37,20 @@ import { getRegistrationToken } from './registration/get-registration-token.ts'
 import { listRegistrationTokens } from './registration/list-registration-tokens.ts'
 import { registerBySecret } from './registration/register-by-secret.ts'
 import { updateRegistrationToken } from './registration/update-registration-token.ts'
+import { decideReport } from './reports/decide-report.ts'
 import { deleteEventReport } from './reports/delete-event-report.ts'
 import { deleteRoomReport } from './reports/delete-room-report.ts'
 import { deleteUserReport } from './reports/delete-user-report.ts'
 import { getEventReport } from './reports/get-event-report.ts'
+import { getReport } from './reports/get-report.ts'
 import { getRoomReport } from './reports/get-room-report.ts'
 import { getUserReport } from './reports/get-user-report.ts'
 import { listEventReports } from './reports/list-event-reports.ts'
+import { listReports } from './reports/list-reports.ts'
 import { listRoomReports } from './reports/list-room-reports.ts'
 import { listUserReports } from './reports/list-user-reports.ts'
+import { noteReport } from './reports/note-report.ts'
+import { reopenReport } from './reports/reopen-report.ts'
 import { blockRoom } from './rooms/block-room.ts'
 import { deleteForwardExtremities } from './rooms/delete-forward-extremities.ts'
 import { deleteRoom } from './rooms/delete-room.ts'
@@ -240,4 +249,13 @@ export const adminEndpoints: readonly Endpoint[] = [
   liftShadowBan,
   redactUser,
   getRedaction,
+  listReports,
+  getReport,
+  decideReport,
+  reopenReport,
+  noteReport,
+  findCrowd,
+  restrainCrowd,
+  redactCrowd,
+  quarantineCrowd,
 ]

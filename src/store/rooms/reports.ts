@@ -16,6 +16,8 @@ export interface NewReport {
   readonly eventId?: EventId
   /** The sender of the event, or the user who is reported. */
   readonly targetUser?: UserId
+  /** The event as it is now; JSON. */
+  readonly eventJson?: string | undefined
 }
 
 export interface ReportRow {
@@ -32,15 +34,15 @@ export interface ReportRow {
 
 /** Keeps a report, and of all reports of its user the newest. @param most how many */
 export async function insertReport(tx: Tx, report: NewReport, most: number): Promise<void> {
-  const { kind, reporterNid, receivedAt, reason, score, roomNid, roomId, eventId, targetUser } = report
+  const { kind, reporterNid, receivedAt, reason, score, roomNid, roomId, eventId, targetUser, eventJson } = report
   await tx.query(
-    `INSERT INTO report (kind, reporter_nid, received_at, reason, score, room_nid, room_id, event_id, target_user)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    `INSERT INTO report (kind, reporter_nid, received_at, reason, score, room_nid, room_id, event_id, target_user, event_json)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     [
       kind,
       reporterNid,
       receivedAt,
-      ...[reason, score, roomNid, roomId, eventId, targetUser].map((value) => value ?? null),
+      ...[reason, score, roomNid, roomId, eventId, targetUser, eventJson].map((value) => value ?? null),
     ],
   )
   await tx.query(
@@ -61,7 +63,8 @@ export interface ReportsQuery {
   readonly targetUser: string | undefined
 }
 
-const COLUMNS = `report_nid, received_at, user_id AS reporter, reason, score, room_nid, room_id, event_id, target_user
+/** Of a report and its reporter, with where they are from. */
+export const REPORT_COLUMNS = `report_nid, received_at, user_id AS reporter, reason, score, room_nid, room_id, event_id, target_user
   FROM report JOIN matrix_user ON user_nid = reporter_nid`
 
 /** A page of reports, and how many there are. */
@@ -75,7 +78,7 @@ export async function listReports(
   const filters = [kind, reporter, roomId, targetUser]
   const [rows, [count]] = await Promise.all([
     reader.query<ReportRow>(
-      `SELECT ${COLUMNS} WHERE ${chosen} ORDER BY report_nid ${isDescending ? 'DESC' : 'ASC'} OFFSET $5 LIMIT $6`,
+      `SELECT ${REPORT_COLUMNS} WHERE ${chosen} ORDER BY report_nid ${isDescending ? 'DESC' : 'ASC'} OFFSET $5 LIMIT $6`,
       [...filters, from, limit],
     ),
     reader.query<{ total: number }>(
@@ -87,7 +90,7 @@ export async function listReports(
 }
 
 export async function findReport(reader: Reader, kind: ReportKind, reportNid: number): Promise<ReportRow | undefined> {
-  const [row] = await reader.query<ReportRow>(`SELECT ${COLUMNS} WHERE kind = $1 AND report_nid = $2`, [
+  const [row] = await reader.query<ReportRow>(`SELECT ${REPORT_COLUMNS} WHERE kind = $1 AND report_nid = $2`, [
     kind,
     reportNid,
   ])

@@ -4,7 +4,7 @@ import type { Database } from '../../../store/db/db.ts'
 import { insertReport, type NewReport } from '../../../store/rooms/reports.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
-import { MAX_REPORT_REASON_CHARS, MAX_REPORTS_PER_USER } from '../../limits/reports.ts'
+import { MAX_REPORT_REASON_CHARS, MAX_REPORTED_EVENT_CHARS, MAX_REPORTS_PER_USER } from '../../limits/reports.ts'
 import { checkText } from '../../text.ts'
 import type { Users } from '../../users.ts'
 import type { RoomRegistry } from '../room/registry.ts'
@@ -51,7 +51,17 @@ export function createReports({
         throw new ProtocolError('M_NOT_FOUND', 'There is no such event, or you are not in its room.')
       }
       const { room, event } = seen
-      await keep(by, { kind: 'event', reason, score, roomNid: room.nid, roomId, eventId, targetUser: event.sender })
+      const eventJson = event.json.length <= MAX_REPORTED_EVENT_CHARS ? event.json : undefined
+      await keep(by, {
+        kind: 'event',
+        reason,
+        score,
+        roomNid: room.nid,
+        roomId,
+        eventId,
+        targetUser: event.sender,
+        eventJson,
+      })
     },
 
     async room(by, roomId, reason) {
