@@ -14,7 +14,7 @@ import type { LifecyclePart } from '../lifecycle.ts'
 import { MAX_UNINDEXED_EVENTS, SEARCH_BATCH, SEARCH_OVERLAP } from '../limits/search.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
-import { restAfterWork } from '../spare-time.ts'
+import { beginAfterStart, restAfterWork } from '../spare-time.ts'
 import { createPauseSwitch } from './pause-switch.ts'
 import type { SearchDesk, SearchSignals } from './search-signals.ts'
 import { createReadSearchTexts } from './search-texts.ts'
@@ -132,7 +132,7 @@ export function createSearchIndex(parts: {
       position = await searchPosition(db)
       stepBack()
       isStarted = true
-      wake()
+      beginAfterStart(wake)
     },
     async stop() {
       closing.abort()

@@ -10,7 +10,7 @@ import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import { createPauseSwitch, type PauseSwitch } from '../search/pause-switch.ts'
 import type { PausableIndex, SearchSignals } from '../search/search-signals.ts'
-import { restAfterWork } from '../spare-time.ts'
+import { beginAfterStart, restAfterWork } from '../spare-time.ts'
 import { concernsDirectory, createDirectoryEntries } from './directory-entries.ts'
 import { localEntry } from './local-entries.ts'
 
@@ -118,7 +118,7 @@ export function createDirectoryIndex(parts: {
           wake()
         },
       })
-      wake()
+      beginAfterStart(wake)
     },
     async stop() {
       closing.abort()
