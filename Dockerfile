@@ -1,19 +1,27 @@
-FROM node:24-bookworm-slim AS build
+# Any image with Node.js 20 or later and npm will do; contrib/image/base.sh makes one of Debian's packages.
+ARG BASE=node:24-bookworm-slim
+
+FROM ${BASE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY test/e2e/stubs test/e2e/stubs
 RUN npm ci
 COPY . .
 RUN npm run build && npm prune --omit=dev && chmod +x dist/main.js
 
-FROM node:24-bookworm-slim
+FROM ${BASE}
 # One arena for all threads: glibc leaves freed memory in each, 3 MB of an idle server.
 ENV NODE_ENV=production \
     MALLOC_ARENA_MAX=1 \
     HEARTH__DATA_DIR=/data \
     HEARTH__LISTEN__HOST=0.0.0.0 \
     HEARTH__LOG__FORMAT=json
-COPY --from=build /app /app
-RUN ln -s /app/dist/main.js /usr/local/bin/hearth && install -d -o node -g node -m 0700 /data
+COPY --from=build /app/node_modules /app/node_modules
+COPY --from=build /app/package.json /app/LICENSE /app/
+COPY --from=build /app/migrations /app/migrations
+COPY --from=build /app/templates /app/templates
+COPY --from=build /app/dist /app/dist
+RUN ln -s /app/dist/main.js /usr/local/bin/hearth && install -d -o 1000 -g 1000 -m 0700 /data
 USER 1000:1000
 WORKDIR /data
 VOLUME /data
