@@ -32,7 +32,11 @@ export async function startDatabase(config: Config, uid: number, log: Logger): P
     await greet(url, log)
     return { connection: { connectionString: url }, embedded: undefined, stop: async () => {} }
   }
-  const embedded = await startEmbeddedPostgres({ directory: postgresDirectory(config), uid, log })
+  const copy = async (from: pg.ClientConfig, to: pg.ClientConfig) => {
+    const { copyDatabase } = await import('../domain/backup/copy-database.ts')
+    await copyDatabase(from, to, MIGRATIONS, (step) => log.info(`copying ${step}`))
+  }
+  const embedded = await startEmbeddedPostgres({ directory: postgresDirectory(config), uid, log, copy })
   return { connection: embedded.connection, embedded, stop: embedded.stop }
 }
 

@@ -4,9 +4,18 @@ import { platform } from 'node:os'
 import { join } from 'node:path'
 import { kill, pid as ownPid } from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
 import { type Account, childEnvironment, finished } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import type { Directories } from './directories.ts'
+
+/** How a `pg` client reaches a database of a cluster. */
+export interface Connection {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly database: string
+}
 
 export const SUPERUSER = 'hearth'
 const STOP_TIMEOUT_MS = 60_000
@@ -14,7 +23,7 @@ const STOP_TIMEOUT_MS = 60_000
 /** Makes the cluster when there is none. It appears under its name only when complete, so that a kill half-way leaves nothing to repair. */
 export async function ensureCluster(account: Account, binaries: Binaries, directories: Directories): Promise<void> {
   const { cluster } = directories
-  if (existsSync(cluster)) return checkVersion(cluster, binaries)
+  if (existsSync(cluster)) return
   const draft = `${cluster}.new`
   await rm(draft, { recursive: true, force: true })
   const args = ['--pgdata', draft, '--username', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C']
@@ -28,12 +37,21 @@ export async function ensureCluster(account: Account, binaries: Binaries, direct
   await rename(draft, cluster)
 }
 
-async function checkVersion(cluster: string, binaries: Binaries): Promise<void> {
-  const found = (await readFile(join(cluster, 'PG_VERSION'), 'utf8')).trim()
-  if (found === binaries.majorVersion) return
-  throw new Error(
-    `${cluster} was made by Postgres ${found}, but this release brings Postgres ${binaries.majorVersion}: export with the earlier release, import with this one`,
-  )
+/** The major version of Postgres that made a cluster; undefined if there is none. */
+export async function majorOf(cluster: string): Promise<string | undefined> {
+  return existsSync(cluster) ? (await readFile(join(cluster, 'PG_VERSION'), 'utf8')).trim() : undefined
+}
+
+/** Makes the database unless it is there. */
+export async function ensureDatabase(connection: Connection): Promise<void> {
+  const client = new pg.Client({ ...connection, database: 'postgres' })
+  await client.connect()
+  try {
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [connection.database])
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(connection.database)}`)
+  } finally {
+    await client.end()
+  }
 }
 
 /** Cleans up after an earlier server: stops its Postgres if it still runs, and corrects a process id that another program has by now. */

@@ -1,22 +1,17 @@
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import type { Logger } from 'pino'
 import { chooseAccount } from './account.ts'
 import { findBinaries } from './binaries.ts'
-import { clearRemains, ensureCluster, SUPERUSER } from './cluster.ts'
+import { type Connection, clearRemains, ensureCluster, ensureDatabase, SUPERUSER } from './cluster.ts'
 import { giveTo, makeDirectories } from './directories.ts'
 import { isLocked, takeLock } from './lock.ts'
-import { isAnswering, type Launch, launch, type Postmaster, type Settings } from './postmaster.ts'
+import { type CopyDatabase, upgradeCluster } from './major-upgrade.ts'
+import { isAnswering, type Launch, launch, POSTGRES_PORT, type Postmaster, type Settings } from './postmaster.ts'
 
 export interface EmbeddedPostgres {
   /** How a `pg` client reaches it. */
-  readonly connection: {
-    readonly host: string
-    readonly port: number
-    readonly user: string
-    readonly database: string
-  }
+  readonly connection: Connection
   /** The process id of its postmaster; another one after a crash. */
   pid(): number
   /** Ends open sessions and stops it with everything on disk. */
@@ -30,6 +25,8 @@ export interface EmbeddedOptions {
   readonly uid: number
   readonly log: Logger
   readonly database?: string
+  /** Copies a database into an empty one of a later Postgres. Without it a cluster of an earlier Postgres is refused. */
+  readonly copy?: CopyDatabase | undefined
   /** Further Postgres settings, and other values for ours. */
   readonly settings?: Settings
 }
@@ -51,6 +48,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const account = await chooseAccount(options.uid, binaries, dirname(directories.root))
     await giveTo(account.owner, directories, options.uid)
     log.debug(`embedded Postgres runs ${account.name}`)
+    const setting = { account, binaries, directories, log, database: options.database ?? DATABASE }
+    await upgradeCluster(setting, options.copy)
     await ensureCluster(account, binaries, directories)
     const supervisor = supervise({ account, binaries, directories, settings: options.settings ?? {}, log })
     await supervisor.started
@@ -113,23 +112,14 @@ function supervise(spec: Launch) {
   return { started, stop, pid: () => current?.pid ?? 0 }
 }
 
-async function ensureDatabase(connection: EmbeddedPostgres['connection']): Promise<void> {
-  const client = new pg.Client({ ...connection, database: 'postgres' })
-  await client.connect()
-  try {
-    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [connection.database])
-    if (rowCount === 0) await client.query(`CREATE DATABASE ${pg.escapeIdentifier(connection.database)}`)
-  } finally {
-    await client.end()
-  }
-}
-
 /** How to reach the Postgres that a running server owns in `directory`; undefined when none runs there. */
 export async function findRunningPostgres(options: Pick<EmbeddedOptions, 'directory' | 'database'>) {
   const { run } = await makeDirectories(options.directory)
   return (await isLocked(run)) ? connectionTo(run, options.database) : undefined
 }
 
-function connectionTo(run: string, database = 'hearth'): EmbeddedPostgres['connection'] {
-  return { host: run, port: 5432, user: SUPERUSER, database }
+const DATABASE = 'hearth'
+
+function connectionTo(run: string, database = DATABASE): Connection {
+  return { host: run, port: POSTGRES_PORT, user: SUPERUSER, database }
 }

@@ -39,6 +39,9 @@ exec 3<&0 0</dev/null
 ( ( read -r word <&3 || kill -INT $$ ) >/dev/null 2>&1 & )
 exec "$@" 3<&-`
 
+/** In the name of its socket. */
+export const POSTGRES_PORT = 5432
+
 export interface Postmaster {
   readonly pid: number
   readonly exited: Promise<void>
@@ -56,8 +59,13 @@ export interface Launch {
   readonly log: Logger
 }
 
+/** What earlier versions of Postgres do not know. */
+const SINCE_18 = new Set(['io_method'])
+
 export function launch({ account, binaries, directories, settings, log }: Launch): Postmaster {
-  const options = Object.entries({ ...SETTINGS, unix_socket_directories: directories.run, ...settings })
+  const options = Object.entries({ ...SETTINGS, unix_socket_directories: directories.run, ...settings }).filter(
+    ([name]) => Number(binaries.majorVersion) >= 18 || !SINCE_18.has(name),
+  )
   const args = ['-D', directories.cluster, ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const child = account.run('sh', ['-c', WATCHED, 'hearth', binaries.postgres, ...args], {
     cwd: directories.root,
@@ -102,16 +110,20 @@ function forwardLines(child: ChildProcess, log: Logger): () => Promise<string> {
 }
 
 /** True once it answers queries; false when it ended first. */
-export async function isAnswering(postmaster: Postmaster, directories: Directories): Promise<boolean> {
+export async function isAnswering(
+  postmaster: Postmaster,
+  directories: Directories,
+  port = POSTGRES_PORT,
+): Promise<boolean> {
   while (!postmaster.hasExited()) {
-    if (await answers(directories)) return true
+    if (await answers(directories, port)) return true
     await delay(15)
   }
   return false
 }
 
-async function answers(directories: Directories): Promise<boolean> {
-  const client = new pg.Client({ host: directories.run, port: 5432, user: SUPERUSER, database: 'postgres' })
+async function answers(directories: Directories, port: number): Promise<boolean> {
+  const client = new pg.Client({ host: directories.run, port, user: SUPERUSER, database: 'postgres' })
   client.on('error', () => undefined)
   try {
     await client.connect()

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -249,4 +249,13 @@ test('a package whose links were not made at installation works all the same', a
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   expect(await finished(child)).toEqual({ code: 0, stderr: '' })
+})
+
+test('a copy for a later Postgres that was complete when its server was killed gets its name at the next start', async () => {
+  const postgres = await start()
+  await query(postgres.connection, 'CREATE TABLE kept AS SELECT 1 AS one')
+  await postgres.stop()
+  await rename(join(directory, 'cluster'), join(directory, 'cluster.next'))
+  await writeFile(join(directory, 'cluster.next/hearth-complete'), '')
+  expect(await query((await start()).connection, 'SELECT one FROM kept')).toEqual([{ one: 1 }])
 })
