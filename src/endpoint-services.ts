@@ -1,4 +1,5 @@
 import type { Areas } from './areas.ts'
+import { listSettings } from './config/render.ts'
 import { createDehydratedDevices } from './domain/keys/dehydrated-devices.ts'
 import {
   shadowAddressInvites,
@@ -21,6 +22,7 @@ export function endpointServices(areas: Areas): Services {
   return {
     config: base.config,
     clock: base.clock,
+    settings: () => listSettings(base.config),
     version: base.version,
     pages: base.pages,
     rateLimits: base.rateLimits,

@@ -127,3 +127,26 @@ function setAt(settings: Record<string, unknown>, [name = '', ...rest]: readonly
     setAt(section, rest, value)
   }
 }
+
+/** An option in force, for people who look at the server. */
+export interface Setting {
+  readonly key: string
+  /** JSON, without secrets; undefined where nothing is set. */
+  readonly value: string | undefined
+  readonly isDefault: boolean
+  readonly description: string
+}
+
+/** All options in force, in the order of the example file, without secrets. */
+export function listSettings(config: object): Setting[] {
+  return OPTIONS.filter(({ holds }) => holds === undefined).map(({ key, schema }) => {
+    const value = valueAt(config, key)
+    const shown = schema.secret && value !== undefined ? '[hidden]' : withoutSecrets(schema, value)
+    return {
+      key,
+      value: value === undefined ? undefined : JSON.stringify(shown),
+      isDefault: JSON.stringify(value) === JSON.stringify(schema.default),
+      description: schema.description ?? '',
+    }
+  })
+}

@@ -1,7 +1,16 @@
 import type { ComponentChildren } from 'preact'
+import { Acts } from './pages/acts.tsx'
+import { Backups } from './pages/backups.tsx'
+import { Bindings } from './pages/bindings.tsx'
+import { Bridges } from './pages/bridges.tsx'
+import { Configuration } from './pages/configuration.tsx'
+import { Federation } from './pages/federation.tsx'
+import { Media } from './pages/media.tsx'
 import { Overview } from './pages/overview.tsx'
+import { Reports } from './pages/reports.tsx'
 import { RoomPage } from './pages/room.tsx'
 import { Rooms } from './pages/rooms.tsx'
+import { Tokens } from './pages/tokens.tsx'
 import { UserPage } from './pages/user.tsx'
 import { Users } from './pages/users.tsx'
 import { ActingProvider } from './parts/acting.tsx'
@@ -32,6 +41,24 @@ function pageAt({ parts, query }: Place): ComponentChildren {
       return id === undefined ? <Users query={query} /> : <UserPage key={id} userId={id} tab={query.tab ?? ''} />
     case 'rooms':
       return id === undefined ? <Rooms query={query} /> : <RoomPage key={id} roomId={id} tab={query.tab ?? ''} />
+    case 'reports':
+      return <Reports query={query} />
+    case 'media':
+      return <Media query={query} />
+    case 'federation':
+      return <Federation query={query} />
+    case 'tokens':
+      return <Tokens />
+    case 'bridges':
+      return <Bridges />
+    case 'bindings':
+      return <Bindings query={query} />
+    case 'backups':
+      return <Backups />
+    case 'configuration':
+      return <Configuration query={query} />
+    case 'acts':
+      return <Acts query={query} />
     default:
       return (
         <Page title="Nothing is here">

@@ -3,4 +3,13 @@ export const SECTIONS = [
   { id: '', title: 'Overview', key: 'o' },
   { id: 'users', title: 'Users', key: 'u' },
   { id: 'rooms', title: 'Rooms', key: 'r' },
+  { id: 'reports', title: 'Reports', key: 'p' },
+  { id: 'media', title: 'Media', key: 'm' },
+  { id: 'federation', title: 'Federation', key: 'f' },
+  { id: 'tokens', title: 'Registration tokens', key: 't' },
+  { id: 'bridges', title: 'Bridges', key: 'b' },
+  { id: 'bindings', title: 'Identity bindings', key: 'i' },
+  { id: 'backups', title: 'Backups', key: 'k' },
+  { id: 'configuration', title: 'Configuration', key: 'c' },
+  { id: 'acts', title: 'Record of acts', key: 'a' },
 ] as const

@@ -25,7 +25,6 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   const current = parts[0] ?? ''
   // The menu of a phone closes when one goes somewhere.
   const place = parts.join('/')
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is the moving that counts.
   useEffect(() => setOpen(false), [place])
 
   async function signOut(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Setting } from '../config/render.ts'
 import type { Config } from '../config/schema.ts'
 import type { AccountServices } from './accounts/account-services.ts'
 import type { AdminServices } from './admin/admin-services.ts'
@@ -50,6 +51,8 @@ import type { Sync } from './sync/sync.ts'
 export interface Services extends AccountServices, ContactServices, E2eServices, KeyServices {
   readonly config: Config
   readonly clock: Clock
+  /** The configuration, for people to read: without secrets. */
+  settings(): readonly Setting[]
   /** This server's own release: `0.1.0`. */
   readonly version: string
   /** The web pages, from `loadPages(config)`. */

@@ -81,7 +81,7 @@ function Now({ data, samples }: { readonly data: OverviewData; readonly samples:
               ['Accounts', <a href={to(['users'])}>{count(size.users)}</a>],
               ['Active this month', count(data.monthly_active_users)],
               ['Rooms', <a href={to(['rooms'])}>{count(size.rooms)}</a>],
-              ['Reports', count(size.open_reports)],
+              ['Reports', <a href={to(['reports'])}>{count(size.open_reports)}</a>],
               ['Last backup', <Moment at={size.last_backup_at} />],
               ['Running for', duration(data.at - data.since)],
             ]}

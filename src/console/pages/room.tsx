@@ -9,6 +9,7 @@ import { Pager, Table } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { RoomGraph } from './room-graph.tsx'
 import type { RoomRow } from './rooms.tsx'
 
 interface Room extends RoomRow {
@@ -22,6 +23,7 @@ const TABS = [
   ['', 'Room'],
   ['members', 'Members'],
   ['state', 'State'],
+  ['graph', 'Event graph'],
 ] as const
 
 export function RoomPage({ roomId, tab }: { readonly roomId: string; readonly tab: string }) {
@@ -41,6 +43,8 @@ export function RoomPage({ roomId, tab }: { readonly roomId: string; readonly ta
       />
       {tab === 'members' ? (
         <Members roomId={roomId} />
+      ) : tab === 'graph' ? (
+        <RoomGraph roomId={roomId} />
       ) : tab === 'state' ? (
         <State roomId={roomId} />
       ) : (

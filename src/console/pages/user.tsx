@@ -106,7 +106,7 @@ function UserActions({ user, of }: { readonly user: User; readonly of: Loaded<Us
       title: 'Set a new password',
       words: <p>Tell it to {id} on a way that you trust. They can change it on their account page.</p>,
       fields: [
-        { name: 'password', label: 'New password', kind: 'password' },
+        { name: 'password', label: 'New password', kind: 'password', owner: id },
         { name: 'logout', label: 'End all their sessions', kind: 'checkbox', value: 'yes' },
       ],
       verb: 'Set the password',

@@ -22,6 +22,8 @@ export interface Field {
   readonly value?: string
   readonly hint?: string
   readonly isOptional?: boolean
+  /** Whose password it is, for the browser's own keeper of passwords. */
+  readonly owner?: string
 }
 
 type Answers = Readonly<Record<string, string>>
@@ -166,7 +168,7 @@ function QuestionDialog({ question, answer }: Asked) {
 }
 
 function FieldInput({ field }: { readonly field: Field }) {
-  const { name, label, kind = 'text', value, hint, isOptional } = field
+  const { name, label, kind = 'text', value, hint, isOptional, owner } = field
   const hintId = hint === undefined ? undefined : `hint-${name}`
   if (kind === 'checkbox') {
     return (
@@ -178,6 +180,7 @@ function FieldInput({ field }: { readonly field: Field }) {
   }
   return (
     <div>
+      {owner !== undefined && <input hidden readOnly autocomplete="username" value={owner} />}
       <label>
         {label}
         <input

@@ -1,5 +1,6 @@
 import { count, since } from '../format.ts'
 import type { OverviewData } from '../history.ts'
+import { to } from '../router.ts'
 
 /** After so many failures a server counts as gone: it is asked seldom. */
 const GONE_AFTER = 10
@@ -40,7 +41,9 @@ export function Health({ federation, now }: { readonly federation: OverviewData[
           const words = `${server} ${WORDS[condition]}${next}`
           return (
             <li key={server} class={condition} title={words}>
-              <span class="hidden">{words}</span>
+              <a href={to(['federation'], { destination: server })}>
+                <span class="hidden">{words}</span>
+              </a>
             </li>
           )
         })}

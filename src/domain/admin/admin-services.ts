@@ -127,7 +127,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     }),
     restraints,
     statistics,
-    views: createAdminViews({ base: parts.base, registry, statistics }),
+    views: createAdminViews({ base: parts.base, registry, statistics, appservices: appservices.registry }),
     registrationTokens: createRegistrationTokenDesk({ db, clock, random }),
     invitations: createInvitationDesk({ db, clock }),
     terms: createAccountTerms({ config, db, clock, log, sessions }),

@@ -1,6 +1,11 @@
 import type { Endpoint } from '../../http/endpoint.ts'
 import { endConsoleSession } from './data/end-console-session.ts'
+import { getConfiguration } from './data/get-configuration.ts'
 import { getOverview } from './data/get-overview.ts'
+import { getRoomGraph } from './data/get-room-graph.ts'
+import { listBackups } from './data/list-backups.ts'
+import { listBindings } from './data/list-bindings.ts'
+import { listBridges } from './data/list-bridges.ts'
 import { listRoomPage } from './data/list-room-page.ts'
 import { listRoomPageMembers } from './data/list-room-page-members.ts'
 import { listRoomPageState } from './data/list-room-page-state.ts'
@@ -16,5 +21,10 @@ export const consoleDataEndpoints: readonly Endpoint[] = [
   listRoomPage,
   listRoomPageMembers,
   listRoomPageState,
+  getRoomGraph,
+  listBridges,
+  listBindings,
+  listBackups,
+  getConfiguration,
   endConsoleSession,
 ]

@@ -24,6 +24,13 @@ export async function recordBackup(tx: Tx, run: BackupRun): Promise<void> {
   )
 }
 
+/** The backups that are remembered, the newest first. */
+export function listBackups(reader: Reader): Promise<BackupRun[]> {
+  return reader.query<BackupRun>(
+    `SELECT backup_id, place, begun_at, ended_at, bytes FROM backup_run ORDER BY ended_at DESC LIMIT ${KEPT}`,
+  )
+}
+
 /** The backup that ended last. */
 export async function lastBackup(reader: Reader): Promise<BackupRun | undefined> {
   const [row] = await reader.query<BackupRun>(

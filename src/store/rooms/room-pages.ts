@@ -77,6 +77,7 @@ export async function pageMembers(
 
 export interface GraphRow {
   readonly event_nid: number
+  readonly room_pos: number | null
   readonly event_id: EventId
   readonly type: string
   readonly origin_server_ts: number
@@ -95,9 +96,9 @@ export interface GraphRow {
  * found among all that have no place in the timeline.
  */
 export function readGraph(reader: Reader, roomNid: number, before: number, limit: number): Promise<GraphRow[]> {
-  const columns = `event_nid, event_id, type, origin_server_ts, standing, reason, sender_nid, json`
+  const columns = `event_nid, room_pos, event_id, type, origin_server_ts, standing, reason, sender_nid, json`
   return reader.query<GraphRow>(
-    `SELECT e.event_nid, e.event_id, e.type, e.origin_server_ts, u.user_id AS sender, e.standing, e.reason,
+    `SELECT e.event_nid, e.room_pos, e.event_id, e.type, e.origin_server_ts, u.user_id AS sender, e.standing, e.reason,
        octet_length(e.json) AS json_bytes, e.json::json ->> 'state_key' AS state_key, e.json::json ->> 'depth' AS depth,
        e.json::json ->> 'prev_events' AS prev_events
      FROM ((SELECT ${columns} FROM event WHERE room_nid = $1 AND room_pos < $2 ORDER BY room_pos DESC LIMIT $3)

@@ -1,8 +1,11 @@
+import type { AppserviceRegistry } from '../../appservices/registry.ts'
 import type { Base } from '../../base.ts'
 import { type ConsoleFiles, openConsoleFiles } from '../../console-files.ts'
 import type { RoomRegistry } from '../../rooms/room/registry.ts'
 import type { Statistics } from '../statistics.ts'
+import { createOperationsView, type OperationsView } from './operations.ts'
 import { createOverview, type Overview } from './overview.ts'
+import { createRoomGraph, type RoomGraph } from './room-graph.ts'
 import { createRoomPages, type RoomPages } from './room-pages.ts'
 
 /** What the console shows and no interface of other tools gives. */
@@ -10,18 +13,23 @@ export interface AdminViews {
   readonly files: ConsoleFiles
   readonly overview: Overview
   readonly roomPages: RoomPages
+  readonly graph: RoomGraph
+  readonly operations: OperationsView
 }
 
 export function createAdminViews(parts: {
   readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'metrics'>
   readonly registry: RoomRegistry
+  readonly appservices: AppserviceRegistry
   readonly statistics: Statistics
 }): AdminViews {
   const { config, db, clock, metrics } = parts.base
-  const { registry, statistics } = parts
+  const { registry, statistics, appservices } = parts
   return {
     files: openConsoleFiles(),
     overview: createOverview({ db, clock, metrics, statistics }),
     roomPages: createRoomPages({ config, db, registry }),
+    graph: createRoomGraph({ db, registry }),
+    operations: createOperationsView({ db, appservices }),
   }
 }

@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type GraphEvent, layOut } from '../../src/console/graph-layout.ts'
+import { p99Of } from '../../src/console/history.ts'
+import { SECRET } from '../admin/office.ts'
+import { type Account, createRoom, type Json, join, sendText } from '../support/api.ts'
+import { type ConsoleWorld, openConsoleWorld } from './world.ts'
+
+const SMTP_PASSWORD = 'a password that nobody may read'
+
+let world: ConsoleWorld
+let alice: Account
+let garden: string
+
+const OWN = '/_hearth/admin/v1'
+const enc = encodeURIComponent
+const get = (path: string): Promise<Json> => world.call('GET', OWN + path)
+
+beforeAll(async () => {
+  world = await openConsoleWorld({
+    registration: { enabled: true },
+    identity: { mail: { smtp: { host: '127.0.0.1', port: 2525, user: 'mailer', password: SMTP_PASSWORD } } },
+  })
+  alice = await world.person('alice')
+  const bob = await world.person('bob')
+  garden = await createRoom(world.api, alice.token, { name: 'Garden', preset: 'public_chat', room_alias_name: 'roses' })
+  await join(world.api, bob.token, garden)
+  await createRoom(world.api, alice.token, { name: '<img src=x onerror=alert(1)>' })
+  await createRoom(world.api, bob.token)
+})
+afterAll(() => world.close())
+
+describe('rooms in pages', () => {
+  const idsOf = ({ rooms }: Json): string[] => rooms.map(({ room_id }: Json) => room_id)
+
+  it('in the order of their members, with what a list shows', async () => {
+    const { rooms, total } = await get('/rooms')
+    expect(total).toBe(3)
+    expect(rooms[0]).toMatchObject({
+      room_id: garden,
+      name: 'Garden',
+      canonical_alias: '#roses:localhost',
+      joined_members: 2,
+      joined_local_members: 2,
+      creator: alice.userId,
+      events: expect.any(Number),
+    })
+    expect(rooms[1].name).toBe('<img src=x onerror=alert(1)>')
+  })
+
+  it.each([
+    ['gARDen', 1],
+    ['roses', 1],
+    ['onerror', 1],
+    ['localhost', 3],
+    ["' OR 1=1 --", 0],
+    ['%', 0],
+  ])('that contain %s', async (search, total) => {
+    const answer = await get(`/rooms?search=${enc(search)}`)
+    expect([answer.total, answer.rows ?? answer.rooms.length].slice(0, 1)).toEqual([total])
+    expect(idsOf(answer)).toHaveLength(total)
+  })
+
+  it('page by page', async () => {
+    const all = idsOf(await get('/rooms?order=newest'))
+    const pages = [0, 1, 2].map((from) => get(`/rooms?order=newest&limit=1&from=${from}`))
+    expect((await Promise.all(pages)).flatMap(idsOf)).toEqual(all)
+  })
+
+  it.each(['order=age', 'limit=x', 'from=-1'])('not by %s', async (query) => {
+    const { status, body } = await world.ask('GET', `${OWN}/rooms?${query}`)
+    expect([status, body.errcode]).toEqual([400, 'M_INVALID_PARAM'])
+  })
+
+  it('with their members, and their state without members', async () => {
+    const { members, total } = await get(`/rooms/${enc(garden)}/members?limit=1`)
+    expect([members, total]).toEqual([[{ user_id: alice.userId, membership: 'join' }], 2])
+    const { state } = await get(`/rooms/${enc(garden)}/state`)
+    const types = state.map(({ type }: Json) => type)
+    expect(types).toContain('m.room.create')
+    expect(types).not.toContain('m.room.member')
+    expect(types).toEqual([...types].sort())
+  })
+
+  it.each(['members', 'state', 'graph'])('but no %s of a room that is unknown', async (part) => {
+    const { status, body } = await world.ask('GET', `${OWN}/rooms/!gone:localhost/${part}`)
+    expect([status, body.errcode]).toEqual([404, 'M_NOT_FOUND'])
+  })
+})
+
+describe('the graph of a room', () => {
+  it('names each event, what it refers to, and the newest', async () => {
+    const newest = await sendText(world.api, alice.token, garden, 'g1', 'one')
+    const { events, extremities, missing } = await get(`/rooms/${enc(garden)}/graph`)
+    expect(events[0]).toMatchObject({ event_id: newest, type: 'm.room.message', sender: alice.userId, standing: null })
+    expect(events[0].prev_events).toEqual([events[1].event_id])
+    expect(events.at(-1)).toMatchObject({ type: 'm.room.create', prev_events: [] })
+    expect([extremities, missing]).toEqual([[newest], []])
+  })
+
+  it('shows what was refused, with the reason', async () => {
+    const refused = await sendText(world.api, alice.token, garden, 'g2', 'refused')
+    const { db } = world.server.database
+    const reason = 'by its auth events: rule 5.3: not in the room'
+    await db.tx((tx) =>
+      tx.query("UPDATE event SET standing = 'rejected', reason = $2, room_pos = NULL WHERE event_id = $1", [
+        refused,
+        reason,
+      ]),
+    )
+    const { events } = await get(`/rooms/${enc(garden)}/graph`)
+    expect(events.find(({ event_id }: Json) => event_id === refused)).toMatchObject({ standing: 'rejected', reason })
+  })
+
+  const event = (event_id: string, prev_events: string[], depth: number): GraphEvent => ({
+    event_id,
+    prev_events,
+    depth,
+    type: 'm.room.message',
+    state_key: null,
+    sender: '@a:b',
+    origin_server_ts: 0,
+    standing: null,
+    reason: null,
+    bytes: 0,
+  })
+
+  it('is drawn as one line where nothing branches', () => {
+    const { columns, edges, width } = layOut([event('c', ['b'], 3), event('b', ['a'], 2), event('a', [], 1)])
+    expect([columns, width]).toEqual([[0, 0, 0], 1])
+    expect(edges.map(({ fromRow, toRow, isOpen }) => [fromRow, toRow, isOpen])).toEqual([
+      [0, 1, false],
+      [1, 2, false],
+    ])
+  })
+
+  it('has a column for each branch, until they meet', () => {
+    const { columns, edges } = layOut([
+      event('e', ['c', 'd'], 4),
+      event('d', ['a'], 3),
+      event('c', ['a'], 2),
+      event('a', ['gone'], 1),
+    ])
+    expect(columns).toEqual([0, 1, 0, 1])
+    expect(edges.filter(({ isOpen }) => isOpen)).toEqual([
+      { fromRow: 3, fromColumn: 1, viaColumn: 1, toRow: 4, toColumn: 1, isOpen: true },
+    ])
+  })
+
+  it('is drawn of anything, also of circles and of hundreds of branches', () => {
+    expect(layOut([]).width).toBe(1)
+    expect(layOut([event('a', ['b', 'a'], 1), event('b', ['a'], 1)]).columns).toHaveLength(2)
+    const many = Array.from({ length: 300 }, (_, i) => event(`e${i}`, [`p${i}`, `q${i}`], 300 - i))
+    const { columns, width } = layOut(many)
+    expect(Math.max(...columns)).toBeLessThan(width)
+    expect(width).toBeLessThan(20)
+  })
+})
+
+describe('the overview', () => {
+  it('counts what happens', async () => {
+    const before = await get('/overview')
+    await sendText(world.api, alice.token, garden, 'o1', 'one')
+    const after = await get('/overview')
+    expect(after.glance.events).toBeGreaterThan(before.glance.events)
+    expect(after.glance.requests.count).toBeGreaterThan(before.glance.requests.count)
+    expect(after.size).toMatchObject({ users: 3, rooms: 3, last_backup_at: null })
+    expect(after.size.database_bytes).toBeGreaterThan(1_000_000)
+    expect(after.federation).toEqual({ behind: [], behind_total: 0, failing_total: 0 })
+  })
+
+  it('leaves out requests that are meant to wait', async () => {
+    const before = await get('/overview')
+    await world.api.call('GET', '/sync?timeout=300', { token: alice.token })
+    const after = await get('/overview')
+    expect(after.glance.requests.count - before.glance.requests.count).toBe(1)
+  })
+
+  it.each([
+    [[0, 0, 0], null],
+    [[100, 0, 0], 0.99],
+    [[98, 2, 0], 5.5],
+    [[0, 0, 7], 10],
+  ])('reads the time of 99 of 100 requests from the counts %j', (buckets, ms) => {
+    const p99 = p99Of({ bounds: [0.001, 0.01], buckets })
+    if (ms === null) expect(p99).toBeNull()
+    else expect(p99).toBeCloseTo(ms, 5)
+  })
+})
+
+describe('what runs beside the rooms', () => {
+  it('bridges without their tokens', async () => {
+    expect(await get('/appservices')).toEqual({ appservices: [] })
+  })
+
+  it('backups', async () => {
+    expect(await get('/backups')).toEqual({ backups: [], every_hours: expect.any(Number) })
+    await world.server.database.db.tx((tx) =>
+      tx.query("INSERT INTO backup_run (backup_id, place, begun_at, ended_at, bytes) VALUES ('b1', '/srv', 1, 2, 3)"),
+    )
+    expect((await get('/backups')).backups).toEqual([
+      { backup_id: 'b1', place: '/srv', begun_at: 1, ended_at: 2, bytes: 3 },
+    ])
+  })
+
+  it('bindings, and each look is in the record', async () => {
+    await world.server.database.db.tx((tx) =>
+      tx.query(
+        "INSERT INTO identity_binding (medium, address, user_id, bound_at) VALUES ('email', 'a@example.org', '@alice:localhost', 1)",
+      ),
+    )
+    const { bindings, total } = await get('/identity/bindings?search=EXAMPLE')
+    expect([bindings, total]).toEqual([
+      [{ medium: 'email', address: 'a@example.org', user_id: '@alice:localhost', bound_at: 1 }],
+      1,
+    ])
+    expect((await get('/identity/bindings?search=nobody')).total).toBe(0)
+    const { acts } = await get('/acts?limit=1')
+    expect(acts[0].act).toBe('GET /_hearth/admin/v1/identity/bindings')
+  })
+
+  it('the configuration, without any secret', async () => {
+    const answer = await get('/configuration')
+    const keys = answer.settings.map(({ key }: Json) => key)
+    expect(keys).toContain('server_name')
+    const secret = answer.settings.find(({ key }: Json) => key === 'registration.shared_secret')
+    expect(secret).toMatchObject({ value: '"[hidden]"', isDefault: false })
+    const text = JSON.stringify(answer)
+    for (const hidden of [SECRET, SMTP_PASSWORD]) expect(text).not.toContain(hidden)
+  })
+})

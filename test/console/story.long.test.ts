@@ -1,0 +1,79 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
+import { END, GRAPH, lookAt, MODERATION, OPERATION, ROOMS, SIGN_IN, type Step, USERS } from './story.ts'
+import { haveBobRefused, openTown, type Town } from './world.ts'
+
+interface Violation {
+  readonly id: string
+  readonly impact: string
+  readonly nodes: readonly { readonly html: string }[]
+}
+
+describe.skipIf(chromiumPath() === undefined)('an administrator with a browser, the whole story', () => {
+  let town: Town
+  let browser: TestBrowser
+  let page: Page
+  let axe: string
+  const trouble: string[] = []
+  const elsewhere: string[] = []
+
+  beforeAll(async () => {
+    town = await openTown()
+    axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+    browser = await openBrowser()
+    // The checker is put into the page past its policy, which is held by the tests of access.
+    const context = await browser.newContext({
+      locale: 'en-GB',
+      viewport: { width: 1280, height: 900 },
+      bypassCSP: true,
+    })
+    page = await context.newPage()
+    page.setDefaultTimeout(20_000)
+    page.on('console', (message) => {
+      // What a browser says of each answer that refuses; the page says it in words.
+      if (!/status of 4\d\d/.test(message.text())) trouble.push(message.text())
+    })
+    page.on('pageerror', (error) => trouble.push(String(error)))
+    page.on('request', (request) => {
+      if (!request.url().startsWith(town.alpha.server.baseUrl) && !request.url().startsWith('blob:'))
+        elsewhere.push(request.url())
+    })
+  })
+  afterAll(async () => {
+    await browser.close()
+    await town.close()
+  })
+
+  /** Nothing that keeps somebody from using the page. */
+  async function isForAll(name: string): Promise<void> {
+    await page.evaluate(axe)
+    const found = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as { violations: Violation[] }
+    const grave = found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    expect(
+      grave.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`),
+      name,
+    ).toEqual([])
+  }
+
+  const look = (name: string) => lookAt(page, name, isForAll)
+  const tell = (steps: readonly Step[]) => {
+    for (const [name, act] of steps) it(name, () => act({ town, page, look }))
+  }
+
+  tell([...SIGN_IN, ...USERS, ...ROOMS])
+  it('meanwhile a user of another server is banned, and his server does not hear of it', () => haveBobRefused(town))
+  tell([...GRAPH, ...MODERATION, ...OPERATION, ...END])
+
+  it('the page never did what its policy forbids, and asked nobody else', () => {
+    expect(trouble).toEqual([])
+    expect(elsewhere).toEqual([])
+  })
+
+  it('it is a story of forty steps', () => {
+    const steps = [SIGN_IN, USERS, ROOMS, GRAPH, MODERATION, OPERATION, END].flat()
+    expect(steps.length).toBeGreaterThanOrEqual(40)
+  })
+})
