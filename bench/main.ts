@@ -23,6 +23,7 @@ import * as resolution from './cases/resolution.ts'
 import * as roomState from './cases/room-state.ts'
 import * as search from './cases/search.ts'
 import * as send from './cases/send.ts'
+import * as signIns from './cases/sign-ins.ts'
 import * as slidingCrowd from './cases/sliding-crowd.ts'
 import * as slidingFanOut from './cases/sliding-fan-out.ts'
 import * as slidingNoop from './cases/sliding-noop.ts'
@@ -45,6 +46,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [initialSync.BENCHMARK]: initialSync.measureInitialSync,
   [registerLogin.BENCHMARK]: registerLogin.measureRegisterLogin,
   [loginStorm.BENCHMARK]: loginStorm.measureLoginStorm,
+  [signIns.BENCHMARK]: signIns.measureSignIns,
   [idle.BENCHMARK]: idle.measureIdle,
   [noopSync.BENCHMARK]: noopSync.measureNoopSync,
   [slidingStart.BENCHMARK]: slidingStart.measureSlidingStart,

@@ -23,7 +23,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [benchmark ...] [options]
 
-Benchmarks: send, fan-out, initial-sync, register-login, login-storm, idle, soak, noop-sync, storage, room-state, resolution, receive,
+Benchmarks: send, fan-out, initial-sync, register-login, login-storm, sign-ins, idle, soak, noop-sync, storage, room-state, resolution, receive,
 to-device, identity-lookup, keys, media, federation-join, federation-in, federation-out,
 federation-dead, relations, search, user-directory, appservice, push, sliding-start, sliding-noop,
 sliding-fan-out, sliding-crowd, attack-bodies, attack-fan-out, attack-sync, backup

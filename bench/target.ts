@@ -22,6 +22,8 @@ export interface TargetWish {
   readonly withRealPasswords?: boolean
   /** Configuration that the case needs. */
   readonly env?: Readonly<Record<string, string>>
+  /** Tell clients its own address, as OAuth needs. */
+  readonly isPublic?: boolean
   /** How its process is to be started. */
   readonly nodeArgs?: readonly string[]
 }
@@ -42,6 +44,7 @@ export function outboundTo(caFile: string): Readonly<Record<string, string>> {
 
 async function startOwn(options: BenchOptions, wish: TargetWish): Promise<Target> {
   const own = await startChildServer({
+    isPublic: wish.isPublic === true,
     env: {
       HEARTH__RATE_LIMITS__ENABLED: 'false',
       HEARTH__LOG__LEVEL: 'warn',

@@ -15,6 +15,8 @@ export const ACCOUNT_NEWS = [
   'password_changed',
   'session_ended',
   'name_changed',
+  'picture_changed',
+  'picture_removed',
   'email_added',
   'address_removed',
   'keys_approved',
@@ -175,11 +177,12 @@ export const PAGES = {
   'account.page': {
     values: [
       ...['form', 'problem', 'sign_out', 'user_id', 'display_name', 'has_password', 'can_link'],
+      ...['picture', 'picture_form', 'remove_picture'],
       ...['sessions', 'name', 'device_id', 'seen', 'ip', 'addresses', 'address'],
       ...['done', ...ACCOUNT_NEWS],
     ],
-    markup: ['form', 'sign_out'],
-    needs: ['form', 'sign_out', 'sessions', 'device_id'],
+    markup: ['form', 'sign_out', 'picture_form', 'remove_picture'],
+    needs: ['form', 'sign_out', 'picture_form', 'remove_picture', 'sessions', 'device_id'],
     fields: ['display_name'],
   },
   'account-session.page': {

@@ -33,6 +33,8 @@ export interface ChildServer {
 }
 
 export interface ChildServerOptions {
+  /** Whether clients are told its own address, as OAuth needs. */
+  readonly isPublic?: boolean
   /** Configuration beside the defaults, by environment name: `{ HEARTH__RATE_LIMITS__ENABLED: 'false' }`. */
   readonly env?: Readonly<Record<string, string>>
   readonly serverName?: string
@@ -65,7 +67,11 @@ async function prepareChildServer(options: ChildServerOptions): Promise<ChildSer
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
   const serverName = options.serverName ?? 'localhost'
-  const env: Record<string, string> = { ...environment(dataDir, port, serverName), ...options.env }
+  const env: Record<string, string> = {
+    ...environment(dataDir, port, serverName),
+    ...(options.isPublic && { HEARTH__PUBLIC_BASE_URL: baseUrl }),
+    ...options.env,
+  }
   const { BLANK_CLUSTER: blank } = process.env
   if (blank !== undefined && !options.makesCluster && env.HEARTH__DATABASE__URL === undefined) {
     await copyCluster(blank, join(dataDir, 'data/postgres'))

@@ -36,6 +36,9 @@ export const RECENT_PROOF_MS = 10 * 60 * 1000
 /** How long after their approval people's apps may replace their cross-signing keys, once. */
 export const CROSS_SIGNING_APPROVAL_MS = 10 * 60 * 1000
 
+/** The largest picture that the account page takes. Apps may upload larger ones. */
+export const MAX_PICTURE_BYTES = 10 * 1024 * 1024
+
 /** Archives of people's data: how many there are, made or asked for, and how many are made at one time. */
 export const MAX_ARCHIVES = 1_000
 export const ARCHIVES_AT_ONCE = 2

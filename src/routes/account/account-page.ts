@@ -7,11 +7,13 @@ import { goTo } from '../oauth/answer.ts'
 import { pageReply } from '../web/page.ts'
 import { shownTime } from './shown.ts'
 import type { Owner } from './signed-in.ts'
-import { visitorForm } from './visitor.ts'
+import { uploadForm, visitorForm } from './visitor.ts'
 
 export type AccountNews = (typeof ACCOUNT_NEWS)[number]
 
 const ACCOUNT = '/_hearth/account'
+/** Pixels. */
+export const PICTURE_SIZE = 96
 
 /** Back to the account page, which says what was done. */
 export const doneWith = (news: AccountNews, cookies?: readonly string[]): RawReply =>
@@ -33,13 +35,18 @@ export async function accountPage(
     oauth.ownAccount.hasPassword(userNid),
   ])
   const news = ACCOUNT_NEWS.find((each) => each === done)
-  const { displayname } = profile
+  const { displayname, avatar_url: avatar } = profile
+  const hasPicture = typeof avatar === 'string' && avatar !== ''
   return pageReply(
     services,
     'account.page',
     {
       form: visitorForm(owner, {}, `${ACCOUNT}/profile`),
       sign_out: visitorForm(owner, {}, `${ACCOUNT}/sign-out`),
+      picture_form: uploadForm(owner, `${ACCOUNT}/picture`),
+      remove_picture: visitorForm(owner, {}, `${ACCOUNT}/picture/remove`),
+      // Another picture has another address, so that no browser shows the one before.
+      picture: hasPicture ? `${ACCOUNT}/picture?${new URLSearchParams({ of: avatar })}` : '',
       user_id: userId,
       display_name: typeof displayname === 'string' ? displayname : '',
       has_password: hasPassword ? 'yes' : '',
@@ -53,6 +60,6 @@ export async function accountPage(
       addresses: addresses.map(({ address }) => ({ address })),
       ...(news !== undefined && { done: 'yes', [news]: 'yes' }),
     },
-    { acceptLanguage: reader.acceptLanguage, problem, status: problem?.status, isSecret: true },
+    { acceptLanguage: reader.acceptLanguage, problem, status: problem?.status, isSecret: true, hasImages: true },
   )
 }

@@ -8,6 +8,7 @@ import { showReset } from './addresses/show-reset.ts'
 import { approveKeys } from './approve-keys.ts'
 import { beginProviderSignIn } from './begin-provider-sign-in.ts'
 import { changeOwnPassword } from './change-own-password.ts'
+import { changePicture } from './change-picture.ts'
 import { changeProfile } from './change-profile.ts'
 import { continueLogin } from './continue-login.ts'
 import { showData } from './data/show-data.ts'
@@ -16,11 +17,13 @@ import { deactivateOwnAccount } from './deactivate-own-account.ts'
 import { endSession } from './end-session.ts'
 import { finishProviderSignIn } from './finish-provider-sign-in.ts'
 import { linkDevice } from './link-device.ts'
+import { removePicture } from './remove-picture.ts'
 import { showAccount } from './show-account.ts'
 import { showDeactivation } from './show-deactivation.ts'
 import { showKeyApproval } from './show-key-approval.ts'
 import { showLink } from './show-link.ts'
 import { showPassword } from './show-password.ts'
+import { showPicture } from './show-picture.ts'
 import { showSession } from './show-session.ts'
 import { showSignIn } from './show-sign-in.ts'
 import { signIn } from './sign-in.ts'
@@ -40,6 +43,9 @@ export const accountEndpoints: readonly Endpoint[] = [
   approveKeys,
   beginProviderSignIn,
   changeOwnPassword,
+  changePicture,
+  removePicture,
+  showPicture,
   changeProfile,
   continueLogin,
   showData,

@@ -3,7 +3,7 @@ import type { Services } from '../../domain/services.ts'
 import type { RawReply } from '../../http/endpoint.ts'
 import type { EndpointRequest } from '../../http/request.ts'
 import { goTo } from '../oauth/answer.ts'
-import { expiredFormPage, signInAddress, submittedBy, type Visitor, visitorOf } from './visitor.ts'
+import { expiredFormPage, provenBy, signInAddress, submittedBy, type Visitor, visitorOf } from './visitor.ts'
 
 /** A visitor who is signed in. */
 export interface Owner extends Visitor {
@@ -38,6 +38,18 @@ export async function whenSubmitted<Body extends { readonly form?: string | unde
   act: (owner: Owner) => Promise<RawReply> | RawReply,
 ): Promise<RawReply> {
   const visitor = await submittedBy(request, services)
+  if (visitor === undefined) return expiredFormPage(services, request)
+  return isOwner(visitor, proof) ? act(visitor) : goTo(signInAddress(next, {}))
+}
+
+/** The same for a form that sends a file, and has its proof in the address. */
+export async function whenUploaded<Query extends { readonly form?: string | undefined }>(
+  request: EndpointRequest<unknown, Query>,
+  services: Services,
+  { proof, next }: { readonly proof: Proof; readonly next: string },
+  act: (owner: Owner) => Promise<RawReply> | RawReply,
+): Promise<RawReply> {
+  const visitor = await provenBy(request, services, request.query.form)
   if (visitor === undefined) return expiredFormPage(services, request)
   return isOwner(visitor, proof) ? act(visitor) : goTo(signInAddress(next, {}))
 }

@@ -92,14 +92,28 @@ export function visitorForm(
   return openForm({ form: proofFor(visitor, FORM), ...hidden }, action === undefined ? {} : { action })
 }
 
+/** The beginning of a form that sends a file, and that only this browser can send. */
+export function uploadForm(visitor: Visitor, action: string): string {
+  return openForm({}, { action: `${action}?${new URLSearchParams({ form: proofFor(visitor, FORM) })}`, isUpload: true })
+}
+
 /** The visitor who sent a form; undefined if another site made it, or if they have signed in or out since. */
-export async function submittedBy(
+export function submittedBy(
   request: Cookies & Pick<EndpointRequest, 'fetchSite'> & { readonly body: { readonly form?: string | undefined } },
   services: Services,
 ): Promise<Visitor | undefined> {
+  return provenBy(request, services, request.body.form)
+}
+
+/** The same, by the proof that came with a form. */
+export async function provenBy(
+  request: Cookies & Pick<EndpointRequest, 'fetchSite'>,
+  services: Services,
+  proof: string | undefined,
+): Promise<Visitor | undefined> {
   if (request.fetchSite === 'cross-site' || request.fetchSite === 'same-site') return undefined
   const visitor = await visitorOf(request, services)
-  return isProofFor(visitor, FORM, request.body.form) ? visitor : undefined
+  return isProofFor(visitor, FORM, proof) ? visitor : undefined
 }
 
 export function expiredFormPage(

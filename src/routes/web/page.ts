@@ -15,6 +15,8 @@ export interface PageOptions extends Omit<PageLook, 'languages'> {
   readonly formTargets?: readonly string[] | undefined
   /** Cookies to set. */
   readonly cookies?: readonly string[] | undefined
+  /** Whether it shows pictures of this server. */
+  readonly hasImages?: true
   /** Whether no cache may keep the page, because its address or text may contain a secret. */
   readonly isSecret?: true
 }
@@ -23,13 +25,14 @@ export interface PageOptions extends Omit<PageLook, 'languages'> {
 function policyOf(
   styles: readonly string[],
   hasForm: boolean,
-  { script, vendor = [], formTargets = [] }: PageOptions,
+  { script, vendor = [], formTargets = [], hasImages }: PageOptions,
 ): string {
   const scripts = [...(script === undefined ? [] : [sourceOf(script)]), ...vendor]
   const directives: [name: string, sources: readonly string[]][] = [
     ['default-src', []],
     ['style-src', [...styles, ...vendor]],
     ['script-src', scripts],
+    ['img-src', hasImages ? ["'self'"] : []],
     ['frame-src', vendor],
     ['connect-src', vendor],
     ['base-uri', []],
@@ -37,7 +40,7 @@ function policyOf(
     ['frame-ancestors', []],
   ]
   return directives
-    .filter(([name, sources]) => sources.length > 0 || !/^(?:script|frame|connect)-src$/.test(name))
+    .filter(([name, sources]) => sources.length > 0 || !/^(?:script|img|frame|connect)-src$/.test(name))
     .map(([name, sources]) => `${name} ${sources.length === 0 ? "'none'" : sources.join(' ')}`)
     .join('; ')
 }
