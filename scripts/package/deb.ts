@@ -7,7 +7,7 @@ import { OUTPUT, packTarball, readVersion, run } from './project.ts'
 const LIBRARY = 'usr/lib/hearth'
 
 /** Files of contrib/ and of the project, and where the package has them. */
-const FILES: readonly (readonly [from: string, to: string, mode: number])[] = [
+export const FILES: readonly (readonly [from: string, to: string, mode: number])[] = [
   ['contrib/debian/hearth', 'usr/bin/hearth', 0o755],
   ['contrib/systemd/hearth.service', 'usr/lib/systemd/system/hearth.service', 0o644],
   ['config/example.yaml', 'usr/share/doc/hearth/example.yaml', 0o644],

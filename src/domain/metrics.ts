@@ -56,6 +56,12 @@ export function createMetrics(release: { readonly version: string; readonly node
     labelNames: ['server', 'version', 'nodeversion'],
     registers,
   }).set({ server: 'hearth', version: release.version, nodeversion: release.node }, 1)
+  new Gauge({
+    name: 'hearth_info',
+    help: 'The release that runs here.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version: release.version }, 1)
   const requests = createRequestTally()
   const storage = storageMetrics(registers)
   const levels = watchLevels(registers)

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Json } from '../../support/api.ts'
 import { selfSigned } from '../../support/certificate.ts'
 import { type ChildServer, freePort, startChildServer } from '../../support/child-server.ts'
+import { PROJECT_ROOT } from '../../support/project.ts'
 import { runHearth } from '../../support/run-hearth.ts'
 import { waitUntil } from '../../support/wait.ts'
 
@@ -122,6 +123,8 @@ test('metrics: the names that dashboards know, on their own listener only', asyn
   expect(text).toMatch(/^synapse_http_server_requests_received\{method="GET",servlet="[^"]*",code="200"\} \d+$/m)
   expect(text).toMatch(/^synapse_http_server_response_time_seconds_bucket\{.*le="\+Inf"\} \d+$/m)
   expect(text).toMatch(/^synapse_build_info\{server="hearth",version="[^"]+",nodeversion="[^"]+"\} 1$/m)
+  const { version } = JSON.parse(await readFile(join(PROJECT_ROOT, 'package.json'), 'utf8'))
+  expect(text).toContain(`\nhearth_info{version="${version}"} 1\n`)
   expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m)
   expect(await status(`${server.baseUrl}/metrics`)).toBe(404)
   expect(await status(`${metricsUrl}/_matrix/client/versions`)).toBe(404)
