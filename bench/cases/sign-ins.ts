@@ -59,7 +59,7 @@ export async function measureSignIns(options: BenchOptions): Promise<Measurement
       const { seen, result } = await noticed(bystanders, ask)
       const name = `${PER_SECOND} a second by ${kind === 'oauth' ? 'OAuth' : 'password'}`
       const { p50Ms, p99Ms } = latenciesOf(result.times)
-      const note = `signed in ${result.done}, told to wait ${result.refused}, failed ${result.failed}`
+      const note = `signed in ${result.done}, told to wait ${result.refused}, still waiting ${result.waiting}, failed ${result.failed}`
       rows.push(row(name, seen, idle.seen, `${note}; a sign-in ${p50Ms.toFixed(0)}/${p99Ms.toFixed(0)} ms`))
     }
     for (const bystander of bystanders) await bystander.close()

@@ -17,10 +17,15 @@ export interface SignInsResult {
   /** Told to come again later. */
   readonly refused: number
   readonly failed: number
+  /** Without an answer a while after the end. */
+  readonly waiting: number
   readonly times: readonly number[]
 }
 
 export const REDIRECT = 'https://app.example.com/callback'
+
+const PATIENCE_MS = 5_000
+let over = new AbortController()
 
 type Cookies = Map<string, string>
 
@@ -33,6 +38,7 @@ interface Page {
 async function open(cookies: Cookies, address: string, form?: Record<string, string>): Promise<Page> {
   const answer = await fetch(address, {
     redirect: 'manual',
+    signal: over.signal,
     headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
     ...(form && { method: 'POST', body: new URLSearchParams(form) }),
   })
@@ -88,7 +94,7 @@ async function byOauth({ baseUrl, clientId }: SignInsTask, cookies: Cookies, dev
     client_id: clientId,
     code_verifier: verifier,
   })
-  const answer = await fetch(`${baseUrl}/_hearth/oauth/token`, { method: 'POST', body })
+  const answer = await fetch(`${baseUrl}/_hearth/oauth/token`, { method: 'POST', body, signal: over.signal })
   await answer.arrayBuffer()
   return answer.status
 }
@@ -98,6 +104,7 @@ async function byPassword({ baseUrl, password }: SignInsTask, user: string, devi
   const answer = await fetch(`${baseUrl}/_matrix/client/v3/login`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
+    signal: over.signal,
     body: JSON.stringify(body),
   })
   await answer.arrayBuffer()
@@ -132,13 +139,18 @@ async function signIns(task: SignInsTask, browsers: readonly Cookies[]): Promise
     if (wait > 0) await pause(wait)
     all.push(one(number))
   }
+  await Promise.race([Promise.all(all), pause(PATIENCE_MS)])
+  const waiting = all.length - times.length - refused - failed
+  over.abort()
   await Promise.all(all)
-  return { done: times.length, refused, failed, times }
+  failed -= waiting
+  return { done: times.length, refused, failed, waiting, times }
 }
 
 const browsers = new Map<string, Cookies>()
 
 process.on('message', async (task: SignInsTask) => {
+  over = new AbortController()
   if (task.kind === 'oauth') {
     for (const name of task.names) if (!browsers.has(name)) browsers.set(name, await browserOf(task, name))
   }

@@ -18,6 +18,7 @@ export const ACCOUNT_NEWS = [
   'picture_changed',
   'picture_removed',
   'email_added',
+  'phone_added',
   'address_removed',
   'keys_approved',
 ] as const
@@ -176,7 +177,7 @@ export const PAGES = {
   'account-link-done.page': { values: ['is_allowed'] },
   'account.page': {
     values: [
-      ...['form', 'problem', 'sign_out', 'user_id', 'display_name', 'has_password', 'can_link'],
+      ...['form', 'problem', 'sign_out', 'user_id', 'display_name', 'has_password', 'can_link', 'can_add_phone'],
       ...['picture', 'picture_form', 'remove_picture'],
       ...['sessions', 'name', 'device_id', 'seen', 'ip', 'addresses', 'address'],
       ...['done', ...ACCOUNT_NEWS],
@@ -226,6 +227,16 @@ export const PAGES = {
     ...VISITOR_FORM,
     needs: ['form', 'sent_to'],
     fields: ['email'],
+  },
+  'account-phone.page': {
+    values: [
+      ...[...FORM, 'user_id', 'number', 'sent_to', 'm_invalid_param', 'm_threepid_in_use', 'm_threepid_denied'],
+      ...['m_token_incorrect', 'm_session_expired'],
+    ],
+    ...VISITOR_FORM,
+    needs: ['form', 'sent_to'],
+    fields: ['number', 'token'],
+    problems: ['M_INVALID_PARAM', 'M_THREEPID_IN_USE', 'M_THREEPID_DENIED', 'M_TOKEN_INCORRECT', 'M_SESSION_EXPIRED'],
   },
   'account-address.page': { values: ['form', 'user_id', 'address'], ...VISITOR_FORM, needs: ['form', 'address'] },
 } as const satisfies Readonly<Record<`${string}.page`, PageKind>>

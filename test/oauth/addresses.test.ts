@@ -3,7 +3,7 @@ import { messageOptions } from '../contact/contact-people.ts'
 import { PASSWORD } from '../support/api.ts'
 import { type FakeGateway, startGateway } from '../support/sms-gateway.ts'
 import { decodeQuotedPrintable, type SmtpSink, startSmtp } from '../support/smtp.ts'
-import { type Browsing, type OauthWorld, openOauthWorld, session, whoami } from './world.ts'
+import { type Browsing, hiddenOf, type OauthWorld, openOauthWorld, session, whoami } from './world.ts'
 
 let world: OauthWorld
 let smtp: SmtpSink
@@ -104,5 +104,53 @@ describe('a forgotten password', () => {
     const early = await browser.submit(sent, { password: 'a brand new password', repeated: 'a brand new password' })
     expect(early.status).toBeGreaterThanOrEqual(400)
     expect((await world.browser().open('/_hearth/account/sign-in')).heading).toBe('Sign in')
+  })
+})
+
+describe('a phone number', () => {
+  it('is added with the code that was sent to it', async () => {
+    await world.account('phyllis')
+    const browser = world.browser()
+    const form = await browser.signIn(await browser.open('/_hearth/account/phone'), 'phyllis')
+    expect(form.heading).toBe('Add a phone number')
+    const local = await browser.submit(form, { number: '07400 123456' })
+    expect([local.status, local.heading]).toEqual([400, 'Add a phone number'])
+    const before = gateway.requests.length
+    const sent = await browser.submit(form, { number: '+44 7400 123456' })
+    expect([sent.status, sent.heading]).toEqual([200, 'Confirm your phone number'])
+    const code = /\b(\d{6})\b/.exec(JSON.stringify(gateway.requests.slice(before)))?.[1] ?? ''
+    const wrong = await browser.submit(sent, { token: code === '000000' ? '000001' : '000000' })
+    expect([wrong.status >= 400, wrong.heading]).toEqual([true, 'Confirm your phone number'])
+    const done = await browser.submit(wrong, { token: code })
+    expect(done.text).toContain('The number belongs to your account now.')
+    expect(done.text).toContain('447400123456')
+    const removal = await browser.open('/_hearth/account/address?address=447400123456')
+    expect((await browser.submit(removal)).text).toContain('The address was removed.')
+  })
+
+  it('belongs to one account, and its code to one browser', async () => {
+    await world.account('quentin')
+    await world.account('rita')
+    const [first, second] = [world.browser(), world.browser()]
+    const sent = await first.submit(await first.signIn(await first.open('/_hearth/account/phone'), 'quentin'), {
+      number: '+44 7400 654321',
+    })
+    const code = /\b(\d{6})\b/.exec(JSON.stringify(gateway.requests.at(-1)))?.[1] ?? ''
+    const other = await second.signIn(await second.open('/_hearth/account/phone'), 'rita')
+    const stolen = await second.open(other.url, { ...hiddenOf(other), sid: hiddenOf(sent).sid ?? '', token: code })
+    expect(stolen.status).toBeGreaterThanOrEqual(400)
+    expect((await first.submit(sent, { token: code })).text).toContain('The number belongs to your account now.')
+    const taken = await second.submit(other, { number: '+44 7400 654321' })
+    expect([taken.status, taken.heading]).toEqual([400, 'Add a phone number'])
+  })
+
+  it('is not offered where no text messages can be sent', async () => {
+    const plain = await openOauthWorld()
+    await plain.account('sam')
+    const browser = plain.browser()
+    const page = await browser.signIn(await browser.open('/_hearth/account/phone'), 'sam')
+    expect(page.heading).toBe('Your account')
+    expect(page.text).not.toContain('phone number')
+    await plain.close()
   })
 })

@@ -5,6 +5,7 @@ import type { RawReply } from '../../http/endpoint.ts'
 import type { EndpointRequest } from '../../http/request.ts'
 import { goTo } from '../oauth/answer.ts'
 import { pageReply } from '../web/page.ts'
+import { canAddPhone } from './addresses/phone-page.ts'
 import { shownTime } from './shown.ts'
 import type { Owner } from './signed-in.ts'
 import { uploadForm, visitorForm } from './visitor.ts'
@@ -50,6 +51,7 @@ export async function accountPage(
       user_id: userId,
       display_name: typeof displayname === 'string' ? displayname : '',
       has_password: hasPassword ? 'yes' : '',
+      can_add_phone: canAddPhone(services.config) ? 'yes' : '',
       can_link: oauth.isServed ? 'yes' : '',
       sessions: sessions.map(({ deviceId, name, seenAt, ip }) => ({
         name,

@@ -1,9 +1,11 @@
 import type { Endpoint } from '../../http/endpoint.ts'
 import { addEmail } from './addresses/add-email.ts'
+import { addPhone } from './addresses/add-phone.ts'
 import { removeAddress } from './addresses/remove-address.ts'
 import { resetPassword } from './addresses/reset-password.ts'
 import { showAddress } from './addresses/show-address.ts'
 import { showEmail } from './addresses/show-email.ts'
+import { showPhone } from './addresses/show-phone.ts'
 import { showReset } from './addresses/show-reset.ts'
 import { approveKeys } from './approve-keys.ts'
 import { beginProviderSignIn } from './begin-provider-sign-in.ts'
@@ -35,6 +37,8 @@ import { submitSignUpStep } from './sign-up/submit-sign-up-step.ts'
 /** Pages for people who have an account, or want one. */
 export const accountEndpoints: readonly Endpoint[] = [
   addEmail,
+  addPhone,
+  showPhone,
   removeAddress,
   resetPassword,
   showAddress,

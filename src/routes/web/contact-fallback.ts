@@ -52,9 +52,10 @@ export const emailFallback: FallbackStage = {
 }
 
 /** Any country code works for a number in international form. */
-const ANY_COUNTRY = 'GB'
+export const ANY_COUNTRY = 'GB'
 
-function internationalIn({ number = '' }: Fields): string {
+/** @throws ProtocolError `M_INVALID_PARAM` */
+export function international(number: string): string {
   const written = number.trim().replace(/^00/, '+')
   if (written.startsWith('+')) return written
   throw new ProtocolError('M_INVALID_PARAM', 'Write the number with the code of its country, as in +44 7400 123456.')
@@ -72,7 +73,7 @@ export const msisdnFallback: FallbackStage = {
   async prepare(fields, services, { operation }, sender) {
     const purpose = purposeOf(operation)
     if (fields.sid === undefined) {
-      const wish = { medium: 'msisdn', country: ANY_COUNTRY, number: internationalIn(fields) } as const
+      const wish = { medium: 'msisdn', country: ANY_COUNTRY, number: international(fields.number ?? '') } as const
       return begin(wish, purpose, fields, services, sender)
     }
     const proof = { sid: fields.sid, clientSecret: clientSecretOf(fields.session ?? '') }
