@@ -10,6 +10,7 @@ import type { Services } from './domain/services.ts'
 import { createConnections } from './http/connections.ts'
 import { type HttpsListeners, listenHttps } from './http/https.ts'
 import { sendJson } from './http/reply.ts'
+import { listenUnix } from './http/unix-socket.ts'
 import { prepareDatabase } from './store/db/prepare.ts'
 
 export interface ServerOptions extends ContextOptions {
@@ -59,16 +60,21 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   )
   connections.bound(app.server, true)
   let https: HttpsListeners | undefined
+  let unix: HttpServer | undefined
+  const { socket } = config.listen
   try {
     await listen(app, config.listen)
+    if (socket !== undefined)
+      unix = await listenUnix(app, { path: socket, mode: config.listen.socket_mode }, connections)
     https = certificate && (await listenHttps(app, config.https, certificate.current(), connections))
   } catch (error) {
+    unix?.close()
     await app.close()
     await context.close()
     throw error
   }
   if (https) certificate?.onChange(https.use)
-  const servers: readonly HttpServer[] = [app.server, ...(https?.servers ?? [])]
+  const servers: readonly HttpServer[] = [app.server, ...(unix ? [unix] : []), ...(https?.servers ?? [])]
   context.listening?.()
   health.enter('running')
 

@@ -227,9 +227,9 @@ test('core has no clock, no randomness and no I/O', () => {
   )
 })
 
-/** Who opens sockets: the one guarded client, mail (to the operator's own server), and listeners. */
+/** Who opens sockets: the one guarded client with its tunnels, mail (to the operator's own server), and listeners. */
 const CONNECTS =
-  /^(?:outbound\/(?:connections|mail)|cli\/doctor\/turn-probe|http\/https|cli\/serve\/metrics-listener|store\/embedded\/lock)\.ts$/
+  /^(?:outbound\/(?:connections|mail|proxy\/tunnel)|cli\/doctor\/turn-probe|http\/(?:https|unix-socket)|cli\/serve\/metrics-listener|store\/embedded\/lock)\.ts$/
 
 test('nobody makes a connection past the guard of addresses', () => {
   const others = SOURCES.filter(({ name }) => !CONNECTS.test(name))

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import type { Logger } from 'pino'
 import { buildApp } from '../app.ts'
 import type { Config } from '../config/schema.ts'
@@ -72,8 +74,10 @@ interface Side {
 
 /** Connects to the running server. First it checks that the listener there knows the token in our database. */
 async function beside(config: Config, token: string): Promise<Side> {
-  const origin = `http://${loopbackOf(config.listen.host)}:${config.listen.port}`
+  const { socket } = config.listen
+  const origin = socket ?? `http://${loopbackOf(config.listen.host)}:${config.listen.port}`
   const ask: Ask = async (method, path, headers, body) => {
+    if (socket !== undefined) return askOverSocket(socket, method, path, headers, body)
     const answer = await fetch(origin + path, { method, headers, ...(body === undefined ? {} : { body }) })
     return { status: answer.status, text: await answer.text() }
   }
@@ -83,6 +87,16 @@ async function beside(config: Config, token: string): Promise<Side> {
   throw new Error(
     `the server runs, but not at ${origin}; give the command the configuration that the server has, such as --set listen.port=8008`,
   )
+}
+
+function askOverSocket(socketPath: string, ...[method, path, headers, body]: Parameters<Ask>): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, method, path, headers }, (answer) => {
+      text(answer).then((read) => resolve({ status: answer.statusCode ?? 0, text: read }), reject)
+    })
+    asked.once('error', reject)
+    asked.end(body)
+  })
 }
 
 function loopbackOf(host: string): string {

@@ -19,6 +19,10 @@ const FORMATS: Readonly<Record<string, Format>> = {
     means: 'a connection string such as postgres://user:password@host/database',
     accepts: (value) => /^postgres(ql)?:\/\//.test(value) && URL.canParse(value.replace('@/', '@localhost/')),
   },
+  'proxy-url': {
+    means: 'an address such as http://proxy.example.org:3128',
+    accepts: (value) => /^https?:\/\/[^/?#]+\/?$/.test(value) && URL.canParse(value),
+  },
   cidr: { means: 'an IP address or range, such as 10.0.0.0/8', accepts: isRange },
   pattern: { means: 'a regular expression', accepts: isPattern },
   issuer: { means: 'an https address (http on this machine only)', accepts: isIssuer },

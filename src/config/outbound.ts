@@ -17,6 +17,18 @@ export const outboundSection = section('Calls of this server to other homeserver
       example: '/etc/ssl/our-ca.pem',
     }),
   ),
+  proxy: Type.Optional(
+    text(
+      'An HTTP proxy (`http://` or `https://`, with user name and password if it wants them) through which other homeservers, identity servers, push gateways, pages for previews and an S3 service are called, by CONNECT. Names are still resolved here, and `allow_ranges` still counts. Application services and LiveKit are called directly.',
+      { secret: true, format: 'proxy-url', example: 'http://user:password@proxy.example.org:3128' },
+    ),
+  ),
+  no_proxy: Type.Array(Type.String({ minLength: 1 }), {
+    description: 'Names (with their subdomains), addresses and CIDR ranges that are called directly, past the proxy.',
+    default: ['localhost', '127.0.0.0/8', '::1'],
+    maxItems: 100,
+    example: ['example.org', '10.0.0.0/8'],
+  }),
   dialect: choice(
     'The paths for calls to other homeservers: `/_matrix`, `/_proto`, or `auto`: `/_matrix`, and `/_proto` if a server does not know that.',
     ['auto', 'matrix', 'proto'],

@@ -38,6 +38,9 @@ const bucket = (description: string, perSecond: number, burst: number) =>
     { compact: true },
   )
 
+const socketMode = () =>
+  text('Who may connect to `socket`: its mode in octal digits.', { default: '660', pattern: '^0?[0-7]{3}$' })
+
 type RoleName = 'client' | 'identity'
 
 export const ConfigSchema = section('Configuration of a Hearth server.', {
@@ -71,6 +74,13 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   listen: section('Where the server accepts HTTP.', {
     host: text('Address to listen on; `0.0.0.0` or `::` for all.', { default: '127.0.0.1', minLength: 1 }),
     port: port('Port to listen on; 0 takes a free one.', 8008),
+    socket: Type.Optional(
+      text(
+        'A unix socket to listen on too, for a reverse proxy on this machine, whose `X-Forwarded-For` is believed. One that a killed server left is removed, one on which somebody listens is not.',
+        { path: true, minLength: 1, example: '/run/hearth/hearth.sock' },
+      ),
+    ),
+    socket_mode: socketMode(),
   }),
   https: httpsSection,
   trusted_proxies: Type.Array(Type.String({ format: 'cidr' }), {
@@ -208,6 +218,10 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     enabled: flag('Whether this listener runs.', true),
     host: text('Address to listen on. Keep it off the internet.', { default: '127.0.0.1', minLength: 1 }),
     port: port('Port to listen on; 0 takes a free one.', 9008),
+    socket: Type.Optional(
+      text('A unix socket to listen on too.', { path: true, minLength: 1, example: '/run/hearth/metrics.sock' }),
+    ),
+    socket_mode: socketMode(),
   }),
   well_known: section('What `/.well-known/` tells clients and servers.', {
     client_base_url: Type.Optional(

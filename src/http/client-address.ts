@@ -28,6 +28,11 @@ export function addressMatcher(ranges: readonly string[]): (address: string) => 
   }
 }
 
+/** What stands for the address of the other end of a unix socket. */
+export const UNIX_PEER = 'unix'
+/** The client of a proxy on a unix socket that names none: it is on this machine. */
+const THIS_MACHINE = '127.0.0.1'
+
 /** Finds the client's address from the peer's address and the `X-Forwarded-For` header. */
 export type AddressReader = (peer: string | undefined, forwardedFor: string | undefined) => string
 
@@ -38,9 +43,10 @@ export type AddressReader = (peer: string | undefined, forwardedFor: string | un
 export function addressReader(trustedProxies: readonly string[]): AddressReader {
   const isTrusted = addressMatcher(trustedProxies)
   return (peer, forwardedFor) => {
+    const hops = forwardedFor?.split(',') ?? []
     let address = (peer && normaliseIp(peer)) || 'unknown'
-    if (trustedProxies.length === 0 || forwardedFor === undefined || address === 'unknown') return address
-    const hops = forwardedFor.split(',')
+    if (peer === UNIX_PEER) address = normaliseIp(hops.pop() ?? '') ?? THIS_MACHINE
+    if (trustedProxies.length === 0 || hops.length === 0 || address === 'unknown') return address
     for (let i = hops.length - 1; i >= 0 && isTrusted(address); i--) {
       const hop = normaliseIp(hops[i] as string)
       if (hop === undefined) break

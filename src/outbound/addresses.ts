@@ -32,6 +32,15 @@ export function createAddressGuard(allowed: readonly string[]): AddressGuard {
   }
 }
 
+/** Whether an address is in one of these addresses or ranges. */
+export function createRangeMatcher(texts: readonly string[]): (address: string) => boolean {
+  const list = ranges(texts)
+  return (text) => {
+    const usual = usualSpelling(text)
+    return usual !== undefined && isIn(ipaddr.process(usual), list)
+  }
+}
+
 /** An address in the spelling of URLs. The package also accepts other texts, and reads `::8.8.8.8` as `::ffff:8.8.8.8`. */
 function usualSpelling(text: string): string | undefined {
   if (isIP(text) !== 6) return isIP(text) === 4 ? text : undefined

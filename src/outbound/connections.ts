@@ -12,6 +12,7 @@ import { RefusedError } from './failures.ts'
 import { createLoopTurns } from './loop-turns.ts'
 import { createNames, type Names } from './names.ts'
 import { Places } from './places.ts'
+import { createProxy, type TunnelProxy } from './proxy/proxy.ts'
 import { bare, isLiteral, type Place } from './url-place.ts'
 import { countWaitingRequests } from './waiting-requests.ts'
 
@@ -81,12 +82,15 @@ const MAX_HEADER_BYTES = 16_384
 export async function openConnections(options: ConnectionOptions): Promise<Connections> {
   const { allow_ranges, ca_file } = options.config.outbound
   const guard = createAddressGuard(allow_ranges)
-  const connect = buildConnector({
-    lookup: guardedLookup(options.names ?? createNames(), guard),
+  const names = options.names ?? createNames()
+  const proxy = createProxy(options.config.outbound)
+  const direct = buildConnector({
+    lookup: guardedLookup(names, guard),
     timeout: CONNECT_TIMEOUT_MS,
     // One context for all: each would take time and memory to make.
     secureContext: await trusting(ca_file),
   } as undici.buildConnector.BuildOptions)
+  const connect = proxy === undefined ? direct : throughProxy(proxy, direct, (host) => addressesOf(names, guard, host))
   /** A handshake takes a millisecond or two: those of a hundred servers at once would block everything else. */
   const nextTurn = createLoopTurns(CONNECTIONS_PER_TURN)
   const targets = createCache<string, Target>(MAX_TARGETS, {
@@ -152,6 +156,41 @@ function certificateOf(socket: Socket | null): PeerCertificate | undefined {
   const { valid_to, issuer }: Partial<ReturnType<TLSSocket['getPeerCertificate']>> = socket.getPeerCertificate()
   if (valid_to === undefined) return undefined
   return { validUntil: Date.parse(valid_to), issuer: [issuer?.O ?? issuer?.CN ?? ''].flat().join(', ') }
+}
+
+/**
+ * Connects through the proxy, except to what the operator exempts. The address is resolved and checked here, and the proxy is told that
+ * address, so that no name can lead it elsewhere.
+ */
+function throughProxy(
+  proxy: TunnelProxy,
+  direct: undici.buildConnector.connector,
+  resolve: (host: string) => Promise<readonly string[]>,
+): undici.buildConnector.connector {
+  async function open(wanted: undici.buildConnector.Options): Promise<Socket | undefined> {
+    const host = bare(wanted.hostname)
+    const port = Number(wanted.port || (wanted.protocol === 'https:' ? 443 : 80))
+    const addresses = isLiteral(host) ? [host] : await resolve(host)
+    return proxy.connect([wanted.servername ?? host, host], addresses, port, CONNECT_TIMEOUT_MS)
+  }
+  return (wanted, done) => {
+    open(wanted).then(
+      (socket) => {
+        if (socket === undefined) direct(wanted, done)
+        else if (wanted.protocol === 'https:') direct({ ...wanted, httpSocket: socket }, done)
+        else done(null, socket)
+      },
+      (error: Error) => done(error, null),
+    )
+  }
+}
+
+/** The addresses of a host that may be called. @throws RefusedError if there is none */
+async function addressesOf(names: Names, guard: AddressGuard, host: string): Promise<readonly string[]> {
+  const found = await names.addressesOf(host)
+  const allowed = found.map(({ address }) => address).filter(guard)
+  if (allowed.length > 0) return allowed
+  throw refusedAddress(`${host} (${found.map(({ address }) => address).join(', ')})`)
 }
 
 /** Resolves names at the moment of connecting, so that the checked address is the one that is used. */

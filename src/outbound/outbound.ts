@@ -22,7 +22,7 @@ export interface Outbound {
   readonly federation: Federation
   readonly appservices: AppserviceClient
   readonly pushGateways: PushGatewayClient
-  /** Calls any address: for those that the operator configured, and most are on this machine. */
+  /** Calls any address, and past the proxy: for those that the operator configured, and most are on this machine. */
   readonly near: GuardedClient
   close(): Promise<void>
 }
@@ -45,7 +45,8 @@ export async function openOutbound(deps: {
   const discovery = createDiscovery({ names, wellKnown, now, random: Math.random })
   const sign = signerOf(config.server_name, signingKey)
   const federation = createFederation({ client, discovery, dialects, sign, policy })
-  const anywhere = { outbound: { ...config.outbound, allow_ranges: ['0.0.0.0/0', '::/0'] } }
+  const { proxy: _past, ...past } = config.outbound
+  const anywhere = { outbound: { ...past, allow_ranges: ['0.0.0.0/0', '::/0'] } }
   const near = await createGuardedClient({ config: anywhere, log, names, userAgent: `Hearth/${version}` })
   const appservices = createAppserviceClient({ client: near, dialect: config.outbound.dialect, now })
   // Separate, because a busy gateway needs more connections than other servers do.

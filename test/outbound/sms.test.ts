@@ -8,7 +8,7 @@ let gateway: FakeGateway
 let client: GuardedClient
 beforeAll(async () => {
   gateway = await startGateway()
-  const outbound = { allow_ranges: ['127.0.0.0/8'], dialect: 'auto', key_servers: [] } as const
+  const outbound = { allow_ranges: ['127.0.0.0/8'], dialect: 'auto', key_servers: [], no_proxy: [] } as const
   client = await createGuardedClient({ config: { outbound }, log: pino({ level: 'silent' }) })
 })
 afterAll(() => Promise.all([gateway.close(), client.close()]))

@@ -17,7 +17,7 @@ export interface Outside {
 }
 
 export function outboundConfig(values: Partial<Config['outbound']> = {}): Pick<Config, 'outbound'> {
-  return { outbound: { allow_ranges: ['127.0.0.1'], dialect: 'auto', key_servers: [], ...values } }
+  return { outbound: { allow_ranges: ['127.0.0.1'], no_proxy: [], dialect: 'auto', key_servers: [], ...values } }
 }
 
 export async function openOutside(): Promise<Outside> {

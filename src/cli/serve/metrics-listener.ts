@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../../config/schema.ts'
 import type { Metrics } from '../../domain/metrics.ts'
+import { listenAt } from '../../http/unix-socket.ts'
 import { answerHealth, type Health } from './health.ts'
 
 export interface MetricsListener {
@@ -15,12 +16,28 @@ export async function startMetricsListener(
   metrics: Metrics,
   health: Health,
 ): Promise<MetricsListener> {
-  const server = createServer((request, response) => {
-    answer(request, response, metrics, health).catch(() => response.writeHead(500).end())
-  })
+  const make = () =>
+    createServer((request, response) => {
+      answer(request, response, metrics, health).catch(() => response.writeHead(500).end())
+    })
+  const server = make()
   await listen(server, options)
-  server.unref()
-  return { port: (server.address() as AddressInfo).port, close: () => server.close() }
+  const servers = [server]
+  if (options.socket !== undefined) {
+    const unix = make()
+    await listenAt(unix, { path: options.socket, mode: options.socket_mode }, 'metrics.socket').catch((error) => {
+      server.close()
+      throw error
+    })
+    servers.push(unix)
+  }
+  for (const one of servers) one.unref()
+  return {
+    port: (server.address() as AddressInfo).port,
+    close() {
+      for (const one of servers) one.close()
+    },
+  }
 }
 
 async function answer(
