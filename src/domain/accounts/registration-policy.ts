@@ -22,7 +22,9 @@ export function isRegistrationOpen(config: PolicyConfig, isForwarded: boolean): 
   if (enabled !== 'auto') return enabled
   const { listen, trusted_proxies, public_base_url } = config
   const isPublic = public_base_url !== undefined && !isLoopback(new URL(public_base_url).hostname)
-  return isLoopback(listen.host) && listen.socket === undefined && trusted_proxies.length === 0 && !isPublic && !isForwarded
+  return (
+    isLoopback(listen.host) && listen.socket === undefined && trusted_proxies.length === 0 && !isPublic && !isForwarded
+  )
 }
 
 /** The error for people who may not register, with what the operator can do about it. */
