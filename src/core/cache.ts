@@ -13,3 +13,18 @@ export function createCache<K extends {}, V extends {}>(
 ): LRUCache<K, V> {
   return new LRUCache<K, V>({ ...options, maxSize: max, sizeCalculation: sizeOf })
 }
+
+/**
+ * A map of at most `max` entries that keeps no order of use: for what is looked up far more often than it would be dropped. A full one begins
+ * anew.
+ */
+export function createBoundedMap<K, V>(max: number): Pick<Map<K, V>, 'get' | 'set'> {
+  const map = new Map<K, V>()
+  return {
+    get: (key) => map.get(key),
+    set(key, value) {
+      if (map.size >= max && !map.has(key)) map.clear()
+      return map.set(key, value)
+    },
+  }
+}

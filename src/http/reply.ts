@@ -55,9 +55,13 @@ function sendWhole(reply: FastifyReply, body: string | Buffer): FastifyReply {
   }
   // Not before the head is out: an error up to here still has an answer.
   reply.hijack()
-  raw.end(body)
+  if (typeof body !== 'string' && body.length <= SENT_AS_TEXT) raw.end(body.toString('latin1'), 'latin1')
+  else raw.end(body)
   return reply
 }
+
+/** Fewer bytes are copied behind the head, byte by byte as Latin-1, because one write of text costs less than a write of two pieces. */
+const SENT_AS_TEXT = 4_096
 
 function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.closed) listener()

@@ -1,4 +1,4 @@
-import { createCache } from '../../../core/cache.ts'
+import { createBoundedMap } from '../../../core/cache.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import { perTick } from '../../../store/db/per-tick.ts'
 import { getNewestOfTypes } from '../../../store/events/events.ts'
@@ -22,7 +22,7 @@ const TYPES: readonly string[] = [
 const MAX_ROOMS = 100_000
 
 export function createBumpStamps(db: Reader): BumpStamps {
-  const known = createCache<number, { readonly pos: number; readonly stamp: number }>(MAX_ROOMS)
+  const known = createBoundedMap<number, { readonly pos: number; readonly stamp: number }>(MAX_ROOMS)
   const read = perTick(async (roomNids: readonly number[]) => {
     const rows = await getNewestOfTypes(db, roomNids, TYPES, MAX_EVENTS_TO_BUMP)
     return new Map(rows.map(({ room_nid, stamp }) => [room_nid, stamp ?? 0]))

@@ -1,4 +1,4 @@
-import { createCache } from '../../../core/cache.ts'
+import { createBoundedMap } from '../../../core/cache.ts'
 import { findAccountData } from '../../../store/accounts/account-data.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import type { RecentChanges } from '../recent-changes.ts'
@@ -12,7 +12,7 @@ const MAX_ROOMS = 10_000
 /** Reads `m.direct` once, and again after the user's account data changed. */
 export function createDirectRooms(parts: { readonly db: Reader; readonly userLedger: RecentChanges }): DirectRooms {
   const { db, userLedger } = parts
-  const known = createCache<number, { readonly readAt: number; readonly rooms: ReadonlySet<string> }>(MAX_USERS)
+  const known = createBoundedMap<number, { readonly readAt: number; readonly rooms: ReadonlySet<string> }>(MAX_USERS)
 
   async function read(userNid: number, ledger: number): Promise<ReadonlySet<string>> {
     const content = (await findAccountData(db, userNid, '', 'm.direct')) ?? {}

@@ -37,27 +37,49 @@ export function createFilterFacts(look: SlidingLook, joined: RoomOrder['joined']
 }
 
 /** The rooms that pass a list's filters, in their order (MSC4186, "filters"). */
-export async function roomsThatPass(
+export function roomsThatPass(
   look: SlidingLook,
   { rooms }: RoomOrder,
   filters: ListFilters,
   known: FilterFacts,
-): Promise<readonly OrderedRoom[]> {
+): readonly OrderedRoom[] | Promise<readonly OrderedRoom[]> {
   const { isInvited, isDirect, spaces, tags, notTags } = filters
   let passing = rooms
-  const keep = (test: (room: OrderedRoom, id: string) => boolean): void => {
-    passing = passing.filter((room) => test(room, look.own.recency.idOf(room.nid) ?? ''))
-  }
-  if (isInvited !== undefined) keep(({ membership }) => isInvited === (membership.membership === 'invite'))
-  if (isDirect !== undefined) keep((_, id) => isDirect === look.direct.has(id))
+  if (isInvited !== undefined)
+    passing = passing.filter(({ membership }) => isInvited === (membership.membership === 'invite'))
+  if (isDirect !== undefined) passing = passing.filter(({ nid }) => isDirect === look.direct.has(idOf(look, nid)))
+  if (!tags && !notTags && !spaces) return byFacts(look, passing, filters)
+  return byChoice(look, passing, filters, known).then((chosen) => byFacts(look, chosen, filters))
+}
+
+const idOf = (look: SlidingLook, nid: number): string => look.own.recency.idOf(nid) ?? ''
+
+/** By tags and spaces. */
+async function byChoice(
+  look: SlidingLook,
+  rooms: readonly OrderedRoom[],
+  { spaces, tags, notTags }: ListFilters,
+  known: FilterFacts,
+): Promise<readonly OrderedRoom[]> {
+  let passing = rooms
   if (tags || notTags) {
     const isTagged = await known.isTagged()
-    keep((_, id) => (!tags || isTagged(id, tags)) && !(notTags && isTagged(id, notTags)))
+    const isChosen = (id: string) => (!tags || isTagged(id, tags)) && !(notTags && isTagged(id, notTags))
+    passing = passing.filter(({ nid }) => isChosen(idOf(look, nid)))
   }
   if (spaces) {
     const children = await known.childrenOf(spaces)
-    keep((_, id) => children.has(id))
+    passing = passing.filter(({ nid }) => children.has(idOf(look, nid)))
   }
+  return passing
+}
+
+/** By what rooms are. */
+function byFacts(
+  look: SlidingLook,
+  passing: readonly OrderedRoom[],
+  filters: ListFilters,
+): readonly OrderedRoom[] | Promise<readonly OrderedRoom[]> {
   const { isEncrypted, nameLike, roomTypes, notRoomTypes } = filters
   const isOfType = (type: string | null) => (!roomTypes || roomTypes.includes(type)) && !notRoomTypes?.includes(type)
   if (isEncrypted === undefined && nameLike === undefined) {
@@ -83,7 +105,17 @@ async function withFacts(
 }
 
 /** The same where only the type counts, which a room keeps for ever. */
-async function ofTypes(
+function ofTypes(
+  look: SlidingLook,
+  rooms: readonly OrderedRoom[],
+  isWanted: (type: string | null) => boolean,
+): readonly OrderedRoom[] | Promise<readonly OrderedRoom[]> {
+  const { roomFacts } = look.own
+  const isKnown = rooms.every(({ nid, isJoined }) => isJoined && roomFacts.typeOf(nid) !== undefined)
+  return isKnown ? rooms.filter(({ nid }) => isWanted(roomFacts.typeOf(nid)!)) : ofLearntTypes(look, rooms, isWanted)
+}
+
+async function ofLearntTypes(
   look: SlidingLook,
   rooms: readonly OrderedRoom[],
   isWanted: (type: string | null) => boolean,

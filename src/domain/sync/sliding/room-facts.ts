@@ -1,3 +1,4 @@
+import { createBoundedMap } from '../../../core/cache.ts'
 import { roomNameOf } from '../../../core/event/content.ts'
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
@@ -118,18 +119,6 @@ export function createRoomFacts(parts: {
         found.set(room.nid, facts)
       }
       return found
-    },
-  }
-}
-
-/** Read for thousands of rooms at a look, so it keeps no order of use. A full one begins anew. */
-function createBoundedMap<Key, Value>(max: number): Pick<Map<Key, Value>, 'get' | 'set'> {
-  const map = new Map<Key, Value>()
-  return {
-    get: (key) => map.get(key),
-    set(key, value) {
-      if (map.size >= max) map.clear()
-      return map.set(key, value)
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/json.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
+import { allOf } from '../../all-of.ts'
 import { MAX_SLIDING_ROOMS } from '../../limits/sliding-sync.ts'
 import { roomsWithEvents } from '../active-rooms.ts'
 import { ROOMS_AT_ONCE, warm } from '../answer.ts'
@@ -73,11 +74,13 @@ async function answersOf(look: SlidingLook, { joined }: RoomOrder, windows: Wind
   const begun: WantedRoom[] = []
   for (const wanted of windows.rooms.values()) (record.rooms.has(wanted.room.nid) ? known : begun).push(wanted)
   const inside = known.filter(({ room }) => joined.has(room.nid)).map(({ room }) => room.nid)
-  const [withEvents, receipts] = await Promise.all([eventfulOf(look, inside), receiptsOf(look, inside)])
+  const reading = allOf([eventfulOf(look, inside), receiptsOf(look, inside)])
+  const [withEvents, receipts] = reading instanceof Promise ? await reading : reading
   const busy = new Set([...withEvents].slice(MAX_SLIDING_ROOMS))
   const going = busy.size === 0 ? known : known.filter(({ room }) => !busy.has(room.nid))
   const rooms = [...going, ...begun.slice(0, MAX_SLIDING_ROOMS)]
-  await warmUp(look, rooms, withEvents)
+  const warming = warmUp(look, rooms, withEvents)
+  if (warming) await warming
   const answerOne = (wanted: WantedRoom): RoomAnswer | Promise<RoomAnswer> => {
     const { nid, isJoined } = wanted.room
     if (!isJoined) return otherAnswer(look, wanted)
@@ -113,36 +116,71 @@ function bySince(look: SlidingLook, nids: readonly number[]): ReadonlyMap<Stream
 }
 
 /** Those of the rooms in which something happened that the client was not sent. */
-async function eventfulOf(look: SlidingLook, nids: readonly number[]): Promise<ReadonlySet<number>> {
-  const groups = [...bySince(look, nids)]
-  const found = await Promise.all(groups.map(([since, some]) => roomsWithEvents(look.sources, since.events, some)))
-  return found.length === 1 ? found[0]! : new Set(found.flatMap((some) => [...some]))
+function eventfulOf(look: SlidingLook, nids: readonly number[]): ReadonlySet<number> | Promise<ReadonlySet<number>> {
+  const { sources } = look
+  const found = new Set<number>()
+  const unknown: number[] = []
+  for (const nid of nids) {
+    const since = sentUpTo(look, look.record.rooms.get(nid))
+    if (since === undefined) continue
+    const changed = sources.roomEvents.since(nid, since.events[0] ?? 0)
+    if (changed === true) found.add(nid)
+    else if (changed === undefined) unknown.push(nid)
+  }
+  return unknown.length === 0 ? found : withUnknown(look, unknown, found)
 }
 
+async function withUnknown(
+  look: SlidingLook,
+  unknown: readonly number[],
+  found: Set<number>,
+): Promise<ReadonlySet<number>> {
+  const groups = [...bySince(look, unknown)]
+  const sets = await Promise.all(groups.map(([since, some]) => roomsWithEvents(look.sources, since.events, some)))
+  for (const some of sets) for (const nid of some) found.add(nid)
+  return found
+}
+
+const NO_RECEIPTS: ReadonlyMap<number, JsonObject> = new Map()
+
 /** The receipts since, if anything of the answer shows them. */
-async function receiptsOf(look: SlidingLook, nids: readonly number[]): Promise<ReadonlyMap<number, JsonObject>> {
-  const { sources, sliding, by, now } = look
+function receiptsOf(
+  look: SlidingLook,
+  nids: readonly number[],
+): ReadonlyMap<number, JsonObject> | Promise<ReadonlyMap<number, JsonObject>> {
+  const { sources, sliding } = look
+  if (!sliding.shape.hasUnread && !sliding.extensions.receipts) return NO_RECEIPTS
+  const suspects = nids.filter((nid) => {
+    const since = sentUpTo(look, look.record.rooms.get(nid))
+    return since !== undefined && sources.roomLedger.since(nid, since.ledger) !== false
+  })
+  return suspects.length === 0 ? NO_RECEIPTS : receiptsIn(look, suspects)
+}
+
+async function receiptsIn(look: SlidingLook, nids: readonly number[]): Promise<ReadonlyMap<number, JsonObject>> {
+  const { sources, by, now } = look
   const all = new Map<number, JsonObject>()
-  if (!sliding.shape.hasUnread && !sliding.extensions.receipts) return all
   const reading = [...bySince(look, nids)].map(async ([{ ledger }, some]) => {
-    const suspects = some.filter((nid) => sources.roomLedger.since(nid, ledger) !== false)
-    if (suspects.length === 0) return
-    for (const [nid, content] of await sources.receipts(by, suspects, ledger, now.ledger)) all.set(nid, content)
+    for (const [nid, content] of await sources.receipts(by, some, ledger, now.ledger)) all.set(nid, content)
   })
   await Promise.all(reading)
   return all
 }
 
 /** Loads rooms, timelines and counts for all rooms at once. */
-async function warmUp(look: SlidingLook, rooms: readonly WantedRoom[], withEvents: ReadonlySet<number>): Promise<void> {
+function warmUp(
+  look: SlidingLook,
+  rooms: readonly WantedRoom[],
+  withEvents: ReadonlySet<number>,
+): undefined | Promise<void> {
   const cold = rooms.filter(({ room, wish }) => {
     if (!room.isJoined) return false
     const sent = look.record.rooms.get(room.nid)
     return sent === undefined || sent.timelineLimit < wish.timelineLimit || withEvents.has(room.nid)
   })
-  if (cold.length < 2) return
+  if (cold.length < 2) return undefined
   const limit = Math.max(...cold.map(({ wish }) => wish.timelineLimit))
-  await warm(
+  return warm(
     roomLook(look, undefined, limit),
     cold.map(({ room }) => room.nid),
   )

@@ -1,3 +1,4 @@
+import { createBoundedMap } from '../../../core/cache.ts'
 import { ProtocolError } from '../../../core/errors.ts'
 import type { ConnectionKey } from '../../../store/accounts/sliding-connections.ts'
 import type { Requester } from '../../accounts/requester.ts'
@@ -24,6 +25,8 @@ export function connectionName({ userNid, deviceId }: Requester, connId: string)
   return `${userNid} ${deviceId} ${connId}`
 }
 
+const MAX_TAGS = 20_000
+
 /** Finds out where a request continues. @throws ProtocolError `M_UNKNOWN_POS`, `M_FORBIDDEN`, as `SlidingSync` says */
 export function createTurns(parts: {
   readonly connections: Connections
@@ -31,6 +34,7 @@ export function createTurns(parts: {
   now(): StreamPosition
 }): (by: Requester, request: SlidingRequest) => Promise<Turn> {
   const { connections } = parts
+  const tags = createBoundedMap<string, string>(MAX_TAGS)
 
   async function turnOf(by: Requester, request: SlidingRequest): Promise<Turn> {
     const { pos } = request
@@ -38,8 +42,10 @@ export function createTurns(parts: {
     if (by.deviceId === '')
       throw new ProtocolError('M_FORBIDDEN', 'Sliding sync is for devices. Name one with `device_id`.')
     const connection = { userNid: by.userNid, deviceId: by.deviceId, connId }
-    const tag = connectionTag(by, connId)
-    const turn = { by, request, connection, name: connectionName(by, connId), tag }
+    const name = connectionName(by, connId)
+    const tag = tags.get(name) ?? connectionTag(by, connId)
+    tags.set(name, tag)
+    const turn = { by, request, connection, name, tag }
     if (pos === undefined) return { ...turn, from: undefined, record: connections.begin() }
     const decoded = decodePos(pos, tag)
     // What the client has from after the backup that the database was restored from is not so any more.

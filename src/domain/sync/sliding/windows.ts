@@ -5,7 +5,7 @@ import { createFilterFacts, roomsThatPass } from './list-filters.ts'
 import type { SlidingLook } from './look.ts'
 import type { OrderedRoom } from './ordered-room.ts'
 import type { RoomWish, SlidingList } from './request.ts'
-import { bothRequired, type RequiredState } from './required-state.ts'
+import { bothRequired } from './required-state.ts'
 import type { RoomOrder } from './room-order.ts'
 
 /** A room that the request asks for. */
@@ -47,22 +47,25 @@ export async function windowsOf(look: SlidingLook, order: RoomOrder): Promise<Wi
     else wanted.lists.push(list)
   }
   for (const [key, list] of look.sliding.lists) {
-    const passing = await roomsThatPass(look, order, list.filters, facts)
-    const whole = passing.filter((room) => !lacksMembers(look, room, list.required))
+    const choosing = roomsThatPass(look, order, list.filters, facts)
+    const passing = choosing instanceof Promise ? await choosing : choosing
+    const needsAll = list.required.parts.some(({ needsAllMembers }) => needsAllMembers)
+    const whole = needsAll ? passing.filter((room) => !lacksMembers(look, room)) : passing
     counts.set(key, whole.length)
     for (const room of inRanges(whole, list)) want(room, list, key)
   }
-  for (const [nid, wish] of await subscriptions(look)) {
+  const subscribing = look.sliding.subscriptions.size === 0 ? [] : await subscriptions(look)
+  for (const [nid, wish] of subscribing) {
     const room = order.find(nid)
-    if (room && !lacksMembers(look, room, wish.required)) want(room, wish)
+    const needsAll = wish.required.parts.some(({ needsAllMembers }) => needsAllMembers)
+    if (room && !(needsAll && lacksMembers(look, room))) want(room, wish)
   }
   return { counts, rooms }
 }
 
 /** A room whose members are still to come is of no use to a client that wants all of them. */
-function lacksMembers(look: SlidingLook, { nid, isJoined }: OrderedRoom, { parts }: RequiredState): boolean {
-  return isJoined && parts.some(({ needsAllMembers }) => needsAllMembers) && hasPartialState(look, nid)
-}
+const lacksMembers = (look: SlidingLook, { nid, isJoined }: OrderedRoom): boolean =>
+  isJoined && hasPartialState(look, nid)
 
 function inRanges(rooms: readonly OrderedRoom[], { ranges }: SlidingList): readonly OrderedRoom[] {
   if (ranges === undefined) return rooms
