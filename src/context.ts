@@ -15,6 +15,7 @@ import { createNewNeighbours } from './domain/federation/new-neighbours.ts'
 import { createSendingServices } from './domain/federation/sending-services.ts'
 import { createKeyServices } from './domain/keys/key-services.ts'
 import { createMediaServices } from './domain/media/media-services.ts'
+import { openModerationServices } from './domain/moderation/moderation-services.ts'
 import { createArchiveServices } from './domain/oauth/archive/archive-services.ts'
 import { createSignInServices } from './domain/oauth/sign-in-services.ts'
 import { createPushServices } from './domain/pushing/push-services.ts'
@@ -30,6 +31,7 @@ import { startAreas } from './running.ts'
 export async function createContext(options: ContextOptions): Promise<Context> {
   const base = await openHomeserverBase(options)
   const roomBase = await openRoomBase({ base, memoryBytes: options.roomMemoryBytes })
+  const moderation = await openModerationServices({ base, roomBase })
   const sending = createSendingServices({ base, roomBase })
   const appserviceBase = await openAppserviceBase({ base })
   const { news: services } = appserviceBase
@@ -43,6 +45,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     base,
     localUsers,
     roomBase,
+    moderation,
     syncBase,
     sending,
     newNeighbours,
@@ -82,7 +85,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   await admin.notices.prepare()
   const e2e = createE2eServices({ base, syncBase, remote: sending.sentMessages, fanOut, services })
   const signIn = createSignInServices({ base, accounts })
-  const media = createMediaServices({ base })
+  const media = createMediaServices({ base, rooms })
   const archives = createArchiveServices({ base, media })
   const federation = createFederationServices({ base, localUsers, sending, roomBase, syncBase, rooms, e2e })
   const calls = createCallServices({ base, accounts, roomBase, rooms })

@@ -1,6 +1,7 @@
 import type { Areas } from './areas.ts'
 import { listSettings } from './config/render.ts'
 import { createDehydratedDevices } from './domain/keys/dehydrated-devices.ts'
+import { gatedAliases } from './domain/moderation/gated-aliases.ts'
 import {
   shadowAddressInvites,
   shadowDirectory,
@@ -51,7 +52,7 @@ export function endpointServices(areas: Areas): Services {
     addressInvites: shadowAddressInvites(acting.addressInvites, shadowBans),
     thirdPartyInvites: acting.thirdPartyInvites,
     roomReader: reading.roomReader,
-    aliases: reading.aliases,
+    aliases: gatedAliases(reading.aliases, rooms.moderation.gate),
     spaces: reading.spaces,
     receipts: shadowReceipts(reading.receipts, shadowBans),
     threadSubscriptions: reading.threadSubscriptions,

@@ -6,6 +6,7 @@ import { federationSection } from './federation.ts'
 import { httpsSection } from './https.ts'
 import { identitySection } from './identity.ts'
 import { mediaSection } from './media.ts'
+import { moderationSection } from './moderation.ts'
 import { oauthSection } from './oauth.ts'
 import { outboundSection } from './outbound.ts'
 import { jwtSection, ldapSection } from './outside-logins.ts'
@@ -177,6 +178,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       '11',
     ),
   }),
+  moderation: moderationSection,
   server_notices: section('Messages from the server to its users, each in a room that they cannot leave.', {
     localpart: Type.Optional(
       text(

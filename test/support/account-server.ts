@@ -35,6 +35,7 @@ import type { OpenIdVerifier } from '../../src/domain/identity/openid-verifier.t
 import { createCrossSigning } from '../../src/domain/keys/cross-signing.ts'
 import { createDeviceLists } from '../../src/domain/keys/device-lists.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
+import { OPEN_GATE } from '../../src/domain/moderation/gate.ts'
 import { createOauthServices } from '../../src/domain/oauth/oauth-services.ts'
 import { loadPages } from '../../src/domain/pages.ts'
 import { openPushRules } from '../../src/domain/push/rules.ts'
@@ -239,6 +240,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     syncBase: { deviceLists },
     roomBase: { erasedUsers: { add: () => {} } },
     rooms: {
+      moderation: { gate: OPEN_GATE },
       acting: {
         rooms: { leave: async () => {} },
         profileEvents: { profileChanged: async (userId, profile) => void profileChanges.push({ userId, profile }) },

@@ -4,6 +4,8 @@ import { createUserSettings } from '../../src/domain/accounts/account-services.t
 import type { HomeserverBase } from '../../src/domain/base.ts'
 import { stopAll } from '../../src/domain/lifecycle.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
+import { OPEN_GATE } from '../../src/domain/moderation/gate.ts'
+import { openPolicyLists } from '../../src/domain/moderation/policy-lists.ts'
 import { NEVER_RESTORED } from '../../src/domain/restores.ts'
 import { NO_IDENTITY_SERVERS } from '../../src/domain/rooms/act/identity-servers.ts'
 import type { ActingServices } from '../../src/domain/rooms/acting-services.ts'
@@ -61,9 +63,12 @@ export async function openRoomEngine(parts: {
     services: NO_NEWS,
     sending: { deviceListNews: NOBODY_ELSEWHERE, presenceNews: async () => {} },
   })
+  const { registry, searchSignals: signals } = roomBase
+  const policyLists = await openPolicyLists({ serverName: config.server_name, db, clock, log, registry, signals })
   const rooms = await createRoomServices({
     base,
     roomBase,
+    moderation: { gate: OPEN_GATE, policyLists },
     syncBase,
     sending: { peers, queries, outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true } },
     newNeighbours: { committed: () => {} },

@@ -8,6 +8,7 @@ import type { Contacts } from '../contact/contacts.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
+import type { Gate } from '../moderation/gate.ts'
 import { createKeyApprovals, type KeyApprovals } from '../oauth/key-approvals.ts'
 import { createPushRuleEdits, type PushRuleEdits } from '../push/rule-edits.ts'
 import type { PushRules } from '../push/rules.ts'
@@ -103,6 +104,7 @@ export interface AccountParts {
   readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add'> }
   /** A deactivated account leaves them, and they learn of changed names and avatars. */
   readonly rooms: {
+    readonly moderation: { readonly gate: Pick<Gate, 'name' | 'register'> }
     readonly acting: { readonly rooms: Pick<Rooms, 'leave'>; readonly profileEvents: ProfileListener }
     /** Who follows a thread for the first time gets the rules about threads. */
     readonly reading: { readonly threadSubscriptions: Pick<ThreadSubscriptions, 'onSubscribed'> }
@@ -154,6 +156,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     registrationTokens,
     registrationTerms,
     exclusiveUsers,
+    gate: parts.rooms.moderation.gate,
     config,
   })
   const { ldapPasswords, jwtLogins } = createOutsideLogins({ config, db, clock, registration, log })

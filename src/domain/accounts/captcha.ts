@@ -1,8 +1,8 @@
 import type { Config } from '../../config/schema.ts'
 import { CAPTCHA_VENDORS } from '../../core/captcha-vendors.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import { verifyCaptcha } from '../../outbound/captcha.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
+import { verifyCaptcha } from '../../outbound/verdicts/captcha.ts'
 import { MAX_CAPTCHA_ANSWER_CHARS } from '../limits.ts'
 import type { UiaStage } from './interactive-auth.ts'
 

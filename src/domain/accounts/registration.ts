@@ -5,6 +5,7 @@ import { upgradeGuest } from '../../store/accounts/accounts.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
+import type { Gate } from '../moderation/gate.ts'
 import type { Devices } from './devices.ts'
 import { type ExclusiveUsers, requireUnreserved } from './exclusive-users.ts'
 import {
@@ -83,6 +84,7 @@ export interface RegistrationDeps {
   readonly registrationTokens: RegistrationTokens
   readonly registrationTerms: RegistrationTerms
   readonly exclusiveUsers: ExclusiveUsers
+  readonly gate: Pick<Gate, 'name' | 'register'>
   readonly config: Pick<
     Config,
     'server_name' | 'registration' | 'sessions' | 'listen' | 'trusted_proxies' | 'public_base_url' | 'well_known'
@@ -98,6 +100,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
   async function checkAvailable(username: string): Promise<UserId> {
     const wanted = newUserId(username, config.server_name)
     requireUnreserved(deps.exclusiveUsers, wanted)
+    deps.gate.name(wanted)
     await requireFree(db, wanted)
     return wanted
   }
@@ -175,7 +178,10 @@ export function createRegistration(deps: RegistrationDeps): Registration {
       passwords.checkNew(password)
       const guest = guestToken === undefined ? undefined : await guestOf(guestToken, username)
       const id = newUserId(username ?? chosenName('u', random), config.server_name)
-      if (guest === undefined) requireUnreserved(deps.exclusiveUsers, id)
+      if (guest === undefined) {
+        requireUnreserved(deps.exclusiveUsers, id)
+        await deps.gate.register(id)
+      }
       const passwordHash = await passwords.hash(password)
       if (guest !== undefined) return upgrade(guest, passwordHash, account, proof)
       return db.tx(async (tx) => {

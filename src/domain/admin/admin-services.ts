@@ -13,6 +13,7 @@ import type { SendingServices } from '../federation/sending-services.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
 import { REPORTS_KEPT_MS } from '../limits/reports.ts'
 import { type Crowds, createCrowds } from '../moderation/crowds.ts'
+import type { PolicyLists } from '../moderation/policy-lists.ts'
 import { createUserRedactions, type UserRedactions } from '../moderation/user-redactions.ts'
 import type { RoomDeletions } from '../rooms/act/deletion/deletions.ts'
 import type { HistoryPurges } from '../rooms/act/deletion/history-purges.ts'
@@ -68,6 +69,7 @@ export interface AdminServices {
   readonly notices: ServerNotices
   readonly reports: ReportDesk
   readonly reportInbox: ReportInbox
+  readonly policyLists: PolicyLists
   readonly crowds: Crowds
   readonly search: SearchDesk
   readonly diagnostics: Diagnostics
@@ -85,6 +87,7 @@ export interface AdminParts {
   readonly directoryIndex: DirectoryIndex
   readonly sending: Pick<SendingServices, 'outgoing'>
   readonly rooms: {
+    readonly moderation: { readonly policyLists: PolicyLists }
     readonly acting: Pick<ActingServices, 'rooms' | 'blocks' | 'deletions' | 'historyPurges'>
     readonly writing: Pick<WritingServices, 'appender'>
     readonly reading: Pick<ReadingServices, 'openReader' | 'spaces'>
@@ -153,6 +156,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     search: parts.searchIndex,
     diagnostics,
     reports,
+    policyLists: parts.rooms.moderation.policyLists,
     reportInbox: createReportInbox({ db, clock, desk: reports }),
     crowds: createCrowds({ config, db, sessions, shadowBans: parts.roomBase.shadowBans }),
     notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),

@@ -17,6 +17,7 @@ import {
   MESSAGES_KNOWN_MS,
   TRANSACTION_KEPT_MS,
 } from '../limits.ts'
+import { createGatedHandshakes } from '../moderation/gated-handshakes.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
 import type { RoomServices } from '../rooms/room-services.ts'
 import type { SyncBase } from '../sync/sync-base.ts'
@@ -53,7 +54,7 @@ export function createFederationServices(parts: {
   readonly sending: Pick<SendingServices, 'outgoing'>
   readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'partialStateRooms' | 'erasedUsers' | 'invitePermission'>
   readonly syncBase: Pick<SyncBase, 'deviceLists' | 'presence'>
-  readonly rooms: Pick<RoomServices, 'acting' | 'reading' | 'receiving' | 'typing'>
+  readonly rooms: Pick<RoomServices, 'moderation' | 'acting' | 'reading' | 'receiving' | 'typing'>
   readonly e2e: Pick<E2eServices, 'receivedMessages'>
 }): FederationServices {
   const { config, db, clock, log, metrics, policy, serverKeys: keys, fetcher, signingKey } = parts.base
@@ -96,6 +97,16 @@ export function createFederationServices(parts: {
     blocks,
     findUser: localUsers.find,
     invitePermission: parts.roomBase.invitePermission,
+    gate: parts.rooms.moderation.gate,
+  })
+  const handshakes = createHandshakes({
+    serverName,
+    registry,
+    resident,
+    receiver,
+    access,
+    upgrades,
+    accepted: outgoing.forward,
   })
   const transactions = createTransactions({
     db,
@@ -118,15 +129,7 @@ export function createFederationServices(parts: {
     notary: createNotary({ config, db, clock, signingKey, ownKeys, fetcher }),
     roomAnswers: createRoomAnswers({ db, registry, events, resident, access }),
     spaceAnswers: createSpaceAnswers({ registry, access }),
-    handshakes: createHandshakes({
-      serverName,
-      registry,
-      resident,
-      receiver,
-      access,
-      upgrades,
-      accepted: outgoing.forward,
-    }),
+    handshakes: createGatedHandshakes(handshakes, parts.rooms.moderation.gate),
     transactions,
     invitations,
   }

@@ -12,6 +12,7 @@ import type { Reader } from '../../store/db/db.ts'
 import { countOpenInvitations } from '../../store/events/stripped-state.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_INVITATION_BYTES, MAX_OPEN_INVITATIONS } from '../limits.ts'
+import type { Gate } from '../moderation/gate.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import type { InvitePermission } from '../rooms/act/invite-permission.ts'
 import { isRefusal, type PduChecks } from '../rooms/receive/pdu-checks.ts'
@@ -63,6 +64,7 @@ export interface InvitationParts {
   /** The numeric id of a local user who may be invited. */
   findUser(userId: UserId): Promise<number | undefined>
   readonly invitePermission: Pick<InvitePermission, 'require'>
+  readonly gate: Pick<Gate, 'remoteInvite'>
 }
 
 /** Nobody answers many invitations in a short time. */
@@ -125,6 +127,7 @@ export function createInvitations(parts: InvitationParts): Invitations {
       if (userNid === undefined) throw new ProtocolError('M_FORBIDDEN', `${pdu.state_key} cannot be invited.`)
       await parts.invitePermission.require(pdu.sender, pdu.state_key as UserId)
       await requirePlace(asking, pdu, userNid)
+      await parts.gate.remoteInvite(pdu.sender, pdu.state_key as UserId, roomId, pdu as unknown as JsonObject)
       const { unsigned: _, ...signed } = signEvent(version, pdu, serverName, signingKey)
       const state = strippedStateIn(invitation.inviteState, () => bounds.reached('stripped state'))
       await remoteMembers.record({ version, roomId, eventId, pdu: signed as Pdu, json: encodeCanonical(signed), state })

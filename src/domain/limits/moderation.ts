@@ -18,3 +18,11 @@ export const MAX_USERS_WITH_GHOSTS = 500
 /** Accounts that one act may concern, and those of them that are shown. */
 export const MAX_CROWD = 20_000
 export const MAX_CROWD_SHOWN = 100
+/** Policy lists, rules of one that count, and globs of all together: each is compared at every join and invitation. */
+export const MAX_POLICY_LISTS = 50
+export const MAX_RULES_PER_LIST = 50_000
+export const MAX_POLICY_GLOBS = 2_000
+/** Questions to the antispam service at the same time, the bytes of an answer, and how long it is not asked after it did not answer. */
+export const MAX_ANTISPAM_AT_ONCE = 64
+export const MAX_ANTISPAM_BYTES = 16_384
+export const ANTISPAM_REST_MS = 5_000

@@ -10,6 +10,7 @@ import { findMedia, type MediaRow, noteSeen } from '../../store/media/media.ts'
 import type { Cancellation } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_UPLOAD_WAIT_MS, MAX_WAITING_DOWNLOADS } from '../limits.ts'
+import type { Gate } from '../moderation/gate.ts'
 import type { Arrivals } from './arrivals.ts'
 import type { Library } from './library.ts'
 import type { RemoteMedia } from './remote-media.ts'
@@ -57,9 +58,10 @@ export function createDownloads(deps: {
   readonly library: Library
   readonly arrivals: Arrivals
   readonly remote: RemoteMedia
+  readonly gate: Pick<Gate, 'media'>
   readonly log: Logger
 }): Downloads {
-  const { config, db, clock, library, arrivals, remote, log } = deps
+  const { config, db, clock, library, arrivals, remote, gate, log } = deps
 
   /** Waits until the promised upload is there, or time is over. */
   async function uploaded(mxc: Mxc, timeoutMs: number, signal: Cancellation): Promise<MediaRow | undefined> {
@@ -94,6 +96,7 @@ export function createDownloads(deps: {
   return {
     async find({ mxc, fetchFor, isAnonymous, timeoutMs = DEFAULT_WAIT_MS, signal }) {
       const isRemote = mxc.server !== config.server_name
+      if (isRemote) gate.media(mxc.server)
       const row = isRemote ? await fetched(mxc, fetchFor) : await uploaded(mxc, timeoutMs, signal)
       const isShown = row !== undefined && row.quarantined_by === null && (row.is_open || !isAnonymous)
       if (!isShown || row.digest === null) throw new ProtocolError('M_NOT_FOUND', 'There is no such media.')

@@ -1,5 +1,6 @@
 import { createMediaPeers } from '../../outbound/peer-media.ts'
 import type { Base } from '../base.ts'
+import type { Gate } from '../moderation/gate.ts'
 import { createReceivingServices } from './arrivals.ts'
 import { createByteAllowance } from './byte-allowance.ts'
 import { createDecoder } from './decoder.ts'
@@ -32,6 +33,7 @@ export interface MediaParts {
 
 export function createMediaServices(parts: {
   readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'random' | 'metrics' | 'log' | 'outbound'>
+  readonly rooms: { readonly moderation: { readonly gate: Pick<Gate, 'media'> } }
 }): MediaParts {
   const { config, db, clock, random, log } = parts.base
   const { federation, client } = parts.base.outbound
@@ -51,7 +53,16 @@ export function createMediaServices(parts: {
   return {
     services: {
       uploads: createUploads({ config, db, clock, random, spool, library, arrivals, metrics }),
-      downloads: createDownloads({ config, db, clock, library, arrivals, remote, log }),
+      downloads: createDownloads({
+        config,
+        db,
+        clock,
+        library,
+        arrivals,
+        remote,
+        gate: parts.rooms.moderation.gate,
+        log,
+      }),
       thumbnails: createThumbnails({ db, library, spool, decoder, metrics }),
       previews: createPreviews({ config, db, clock, random, client, spool, library }),
       desk: createMediaDesk({ config, db, clock, sweep }),

@@ -6,6 +6,8 @@ import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { Clock, Random } from '../clock.ts'
+import type { Gate } from '../moderation/gate.ts'
+import { createGatedRooms } from '../moderation/gated-rooms.ts'
 import { createShadowedRooms } from '../moderation/shadowed-rooms.ts'
 import type { LedgerWaker } from '../sync/ledger-waker.ts'
 import type { Notifier } from '../sync/notifier.ts'
@@ -65,6 +67,7 @@ export interface ActingParts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  readonly gate: Gate
   readonly ledgerWaker: Pick<LedgerWaker, 'rooms'>
   readonly notifier: Pick<Notifier, 'wakeUsers'>
   readonly keys: KeyRing
@@ -139,7 +142,7 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     profileOf,
   })
   const open = createRooms(parts, remote, { blocks, noticeRooms, upgrades }, thirdPartyInvites)
-  const rooms = createShadowedRooms(open, {
+  const rooms = createShadowedRooms(createGatedRooms(open, parts.gate, registry), {
     bans: parts.roomBase.shadowBans,
     registry,
     clock,

@@ -4,6 +4,7 @@ import type { Peers } from '../../outbound/peers.ts'
 import type { LocalUsers } from '../accounts/local-users.ts'
 import type { HomeserverBase } from '../base.ts'
 import type { LifecyclePart } from '../lifecycle.ts'
+import type { ModerationServices } from '../moderation/moderation-services.ts'
 import { createNotifications, type Notifications } from '../pushing/notifications.ts'
 import type { SyncBase } from '../sync/sync-base.ts'
 import { createSyncServices, type SyncServices } from '../sync/sync-services.ts'
@@ -33,6 +34,7 @@ export interface RoomServiceParts {
     readonly serverKeys: KeyRing
   }
   readonly roomBase: RoomBase
+  readonly moderation: ModerationServices
   readonly syncBase: SyncBase
   /** Queries to other servers, and what is sent to them. */
   readonly sending: {
@@ -51,6 +53,7 @@ export interface RoomServiceParts {
 }
 
 export interface RoomServices {
+  readonly moderation: ModerationServices
   readonly acting: ActingServices
   readonly reading: ReadingServices
   readonly directory: RoomDirectory
@@ -136,6 +139,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     clock,
     random,
     log,
+    gate: parts.moderation.gate,
     ledgerWaker,
     notifier,
     keys,
@@ -171,6 +175,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     position,
   })
   return {
+    moderation: parts.moderation,
     acting,
     reading,
     directory,

@@ -22,12 +22,15 @@ import { quarantineRoomMedia } from './media/quarantine-room-media.ts'
 import { quarantineUserMedia } from './media/quarantine-user-media.ts'
 import { unprotectMedia } from './media/unprotect-media.ts'
 import { unquarantineMedia } from './media/unquarantine-media.ts'
+import { addPolicyList } from './moderation/add-policy-list.ts'
 import { findCrowd } from './moderation/find-crowd.ts'
 import { getRedaction } from './moderation/get-redaction.ts'
 import { liftShadowBan } from './moderation/lift-shadow-ban.ts'
+import { listPolicyLists } from './moderation/list-policy-lists.ts'
 import { quarantineCrowd } from './moderation/quarantine-crowd.ts'
 import { redactCrowd } from './moderation/redact-crowd.ts'
 import { redactUser } from './moderation/redact-user.ts'
+import { removePolicyList } from './moderation/remove-policy-list.ts'
 import { restrainCrowd } from './moderation/restrain-crowd.ts'
 import { shadowBanUser } from './moderation/shadow-ban-user.ts'
 import { createRegistrationToken } from './registration/create-registration-token.ts'
@@ -258,4 +261,7 @@ export const adminEndpoints: readonly Endpoint[] = [
   restrainCrowd,
   redactCrowd,
   quarantineCrowd,
+  listPolicyLists,
+  addPolicyList,
+  removePolicyList,
 ]

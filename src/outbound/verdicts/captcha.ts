@@ -1,4 +1,4 @@
-import type { GuardedClient } from './http.ts'
+import type { GuardedClient } from '../http.ts'
 
 /** `unavailable`: the vendor gave no verdict. */
 export type CaptchaVerdict = 'valid' | 'invalid' | 'unavailable'

@@ -1,0 +1,63 @@
+import { Type } from '../core/shapes.ts'
+import { choice, flag, integer, section, text } from './parts.ts'
+
+const patterns = (description: string, example: readonly string[]) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { description, default: [], maxItems: 1_000, example })
+
+/** What the antispam service is asked about. */
+export const ANTISPAM_QUESTIONS = [
+  'user_may_join_room',
+  'user_may_invite',
+  'federated_user_may_invite',
+  'accept_make_join',
+  'user_may_create_room',
+  'user_may_create_room_alias',
+  'check_event_for_spam',
+  'check_registration_for_spam',
+] as const
+
+const antispamSection = section(
+  'A service of yours that may refuse what people do. It is asked by `POST <url>/<question>`, with JSON (docs/administration.md).',
+  {
+    url: Type.Optional(
+      text('Its address, on the public internet or in `outbound.allow_ranges`. Without it nobody is asked.', {
+        format: 'http-url',
+        example: 'http://127.0.0.1:9000/antispam',
+      }),
+    ),
+    token: Type.Optional(
+      text('Sent with each question, as a bearer token.', {
+        secret: true,
+        minLength: 1,
+        example: 'a-long-random-word',
+      }),
+    ),
+    questions: Type.Array(
+      Type.Unsafe<(typeof ANTISPAM_QUESTIONS)[number]>({ type: 'string', enum: ANTISPAM_QUESTIONS }),
+      {
+        description:
+          'What it is asked about. `check_event_for_spam` is asked for each message, and each waits for the answer.',
+        default: ANTISPAM_QUESTIONS.filter((question) => question !== 'check_event_for_spam'),
+      },
+    ),
+    timeout_ms: integer('How long its answer is waited for.', 2_000, 50, 30_000),
+    fail_open: flag(
+      'Whether what it does not answer in time is allowed. If not, people are told to try again later.',
+      true,
+    ),
+  },
+)
+
+export const moderationSection = section('What people may do here besides what the rules of rooms say.', {
+  block_invites_from: patterns(
+    'Invitations from these users (`@*:spam.example`) or servers (`*.spam.example`) are refused, with `*` and `?`. Administrators are not concerned.',
+    ['@spam*:*', 'spam.example'],
+  ),
+  forbidden_names: patterns('Names that nobody can register, before the colon, with `*` and `?`.', [
+    'admin*',
+    'support',
+  ]),
+  create_rooms: choice('Who may make rooms.', ['everybody', 'administrators'], 'everybody'),
+  create_aliases: choice('Who may give rooms addresses.', ['everybody', 'administrators'], 'everybody'),
+  antispam: antispamSection,
+})

@@ -1,0 +1,158 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import { ProtocolError } from '../../core/errors.ts'
+import type { PolicyEntity } from '../../core/event/policy-rules.ts'
+import { compileGlobs, type TextMatcher } from '../../core/glob.ts'
+import { localpartOf, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { findAccount } from '../../store/accounts/accounts.ts'
+import type { Database } from '../../store/db/db.ts'
+import type { Antispam } from './antispam.ts'
+import type { PolicyLists } from './policy-lists.ts'
+
+/**
+ * What people may do here besides what the rules of rooms say: policy lists, options, and the operator's antispam service. Administrators
+ * of this server may do everything. Functions resolve at once where nothing is configured; they throw `M_FORBIDDEN` with the reason.
+ */
+export interface Gate {
+  join(userId: UserId, roomId: RoomId, isInvited: boolean): Promise<void>
+  /** A user of another server joins or knocks through this one. @param isAsked whether the service is asked too */
+  remoteJoin(userId: UserId, roomId: RoomId, isAsked: boolean): Promise<void>
+  invite(sender: UserId, target: UserId, roomId: RoomId): Promise<void>
+  remoteInvite(sender: UserId, target: UserId, roomId: RoomId, event: JsonObject): Promise<void>
+  createRoom(userId: UserId): Promise<void>
+  createAlias(userId: UserId, alias: string): Promise<void>
+  /** Whether a name may be registered. @throws ProtocolError `M_EXCLUSIVE` for a forbidden one */
+  name(userId: UserId): void
+  /** An account is about to be made. @throws as `name` */
+  register(userId: UserId): Promise<void>
+  /** @throws ProtocolError `M_NOT_FOUND` for files of a banned server */
+  media(server: ServerName): void
+  /** Whether each event is asked about. */
+  readonly judgesEvents: boolean
+  event(userId: UserId, event: JsonObject): Promise<void>
+}
+
+export function createGate(parts: {
+  readonly config: Pick<Config, 'server_name' | 'moderation'>
+  readonly db: Database
+  readonly log: Logger
+  readonly lists: Pick<PolicyLists, 'bans'>
+  readonly antispam: Antispam
+}): Gate {
+  const { config, db, log, lists, antispam } = parts
+  const { moderation, server_name: own } = config
+  const isBlocked = matcherOf(moderation.block_invites_from)
+  const isForbidden = matcherOf(moderation.forbidden_names)
+
+  async function isAdministrator(userId: UserId): Promise<boolean> {
+    return serverOf(userId) === own && (await findAccount(db, userId))?.is_admin === true
+  }
+
+  /** Why the lists ban one of these; undefined if none does. */
+  function banOf(...those: readonly (readonly [PolicyEntity, string])[]): string | undefined {
+    const bans = lists.bans()
+    if (bans === undefined) return undefined
+    for (const [entity, text] of those) {
+      if (entity === 'server' && text === own) continue
+      const rule = bans.of(entity, text)
+      if (rule) return `This server has nothing to do with ${text}${rule.reason === '' ? '' : `: ${rule.reason}`}.`
+    }
+    return undefined
+  }
+
+  const ofUser = (userId: UserId) => [['user', userId] as const, ['server', serverOf(userId)] as const] as const
+
+  /** Nobody is told which rule it was that an administrator may break. */
+  async function refuse(by: UserId, reason: string | undefined, fields: JsonObject): Promise<void> {
+    if (reason === undefined || (await isAdministrator(by))) return
+    log.info({ ...fields, reason }, 'what somebody wanted to do was refused')
+    throw new ProtocolError('M_FORBIDDEN', reason)
+  }
+
+  async function ask(by: UserId, question: Parameters<Antispam['ask']>[0], body: JsonObject): Promise<void> {
+    if (!antispam.asks(question) || (await isAdministrator(by))) return
+    await antispam.ask(question, body)
+  }
+
+  async function invite(sender: UserId, target: UserId, roomId: RoomId): Promise<void> {
+    const blocked = isBlocked && (isBlocked(sender) || isBlocked(serverOf(sender)))
+    const reason = blocked
+      ? `Invitations from ${sender} are not accepted here.`
+      : banOf(...ofUser(sender), ['room', roomId], ...ofUser(target))
+    await refuse(sender, reason, { sender, target, roomId })
+  }
+
+  function name(userId: UserId): void {
+    if (isForbidden?.(localpartOf(userId))) throw new ProtocolError('M_EXCLUSIVE', 'This name cannot be registered.')
+    if (banOf(['user', userId]) === undefined) return
+    throw new ProtocolError('M_FORBIDDEN', 'This name is banned by this server.')
+  }
+
+  const onlyFor = async (who: 'everybody' | 'administrators', by: UserId, what: string) => {
+    if (who === 'everybody') return
+    await refuse(by, `Only administrators of this server may ${what}.`, { by })
+  }
+
+  return {
+    async join(user, room, isInvited) {
+      await refuse(user, banOf(['room', room], ...ofUser(user)), { user, room })
+      await ask(user, 'user_may_join_room', { user, room, is_invited: isInvited })
+    },
+    async remoteJoin(user, room, isAsked) {
+      await refuse(user, banOf(...ofUser(user), ['room', room]), { user, room })
+      if (isAsked) await ask(user, 'accept_make_join', { user, room })
+    },
+    async invite(inviter, invitee, room_id) {
+      await invite(inviter, invitee, room_id)
+      await ask(inviter, 'user_may_invite', { inviter, invitee, room_id })
+    },
+    async remoteInvite(sender, target, roomId, event) {
+      await invite(sender, target, roomId)
+      await ask(sender, 'federated_user_may_invite', { event })
+    },
+    async createRoom(user_id) {
+      await onlyFor(moderation.create_rooms, user_id, 'make rooms')
+      await ask(user_id, 'user_may_create_room', { user_id })
+    },
+    async createAlias(user_id, room_alias) {
+      await onlyFor(moderation.create_aliases, user_id, 'give rooms addresses')
+      await ask(user_id, 'user_may_create_room_alias', { user_id, room_alias })
+    },
+    name,
+    async register(userId) {
+      name(userId)
+      if (antispam.asks('check_registration_for_spam')) {
+        await antispam.ask('check_registration_for_spam', { user_id: userId, username: localpartOf(userId) })
+      }
+    },
+    media(server) {
+      if (banOf(['server', server]) !== undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such media.')
+    },
+    get judgesEvents() {
+      return antispam.asks('check_event_for_spam')
+    },
+    event: (userId, event) => ask(userId, 'check_event_for_spam', { event }),
+  }
+}
+
+function matcherOf(globs: readonly string[]): TextMatcher | undefined {
+  return globs.length === 0 ? undefined : compileGlobs(globs)
+}
+
+const nothing = async (): Promise<void> => {}
+
+/** A gate that lets everybody do everything. */
+export const OPEN_GATE: Gate = {
+  join: nothing,
+  remoteJoin: nothing,
+  invite: nothing,
+  remoteInvite: nothing,
+  createRoom: nothing,
+  createAlias: nothing,
+  name: () => {},
+  register: nothing,
+  media: () => {},
+  judgesEvents: false,
+  event: nothing,
+}

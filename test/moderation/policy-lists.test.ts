@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ADMIN, type Office, openOffice, registerBySecret, SECRET } from '../admin/office.ts'
+import { type Account, createRoom, type Json, join, syncPath } from '../support/api.ts'
+import { openNeighbourhood } from '../support/neighbours.ts'
+import { waitUntil } from '../support/wait.ts'
+
+let office: Office
+let alice: Account
+let troll: Account
+let list: string
+let room: string
+
+const enc = encodeURIComponent
+const LISTS = '/_hearth/admin/v1/policy_lists'
+const rule = (entity: string, recommendation = 'm.ban') => ({ entity, recommendation, reason: 'spam' })
+const write = (kind: string, key: string, content: object) =>
+  office.api.call('PUT', `/rooms/${enc(list)}/state/m.policy.rule.${kind}/${enc(key)}`, {
+    token: alice.token,
+    body: content,
+  })
+const stateOf = async (): Promise<Json> => (await office.call('GET', LISTS)).policy_lists[0]
+const ask = (who: Account, path: string, body: object = {}) =>
+  office.api.request('POST', path, { token: who.token, body })
+
+beforeAll(async () => {
+  office = await openOffice()
+  alice = await office.person('alice')
+  troll = await office.person('troll')
+  list = await createRoom(office.api, alice.token, { preset: 'public_chat', name: 'List' })
+  room = await createRoom(office.api, alice.token, { preset: 'public_chat' })
+})
+
+afterAll(() => office.close())
+
+describe('a policy list', () => {
+  test('is added by operators, of rooms that this server is in', async () => {
+    expect((await office.ask('PUT', `${LISTS}/${enc(list)}`, undefined, alice.token)).status).toBe(403)
+    const nowhere = await office.ask('PUT', `${LISTS}/${enc('!none:localhost')}`)
+    expect([nowhere.status, nowhere.body.errcode]).toEqual([404, 'M_NOT_FOUND'])
+    expect(await office.call('PUT', `${LISTS}/${enc(list)}`)).toMatchObject({ state: 'in force', rules: 0 })
+    expect(await stateOf()).toMatchObject({ room_id: list, added_by: office.boss.userId })
+  })
+
+  test('keeps banned users from joining, inviting and knocking, from the moment of the rule', async () => {
+    await join(office.api, troll.token, room)
+    await write('user', 'a', rule('@troll:*'))
+    await waitUntil('the rule', async () => (await stateOf()).rules === 1)
+    await office.api.call('POST', `/rooms/${enc(room)}/leave`, { token: troll.token, body: {} })
+    const joined = await ask(troll, `/join/${enc(room)}`)
+    expect([joined.status, joined.body.errcode]).toEqual([403, 'M_FORBIDDEN'])
+    expect(joined.body.error).toContain('spam')
+    expect((await ask(troll, `/knock/${enc(room)}`)).status).toBe(403)
+    const own = await createRoom(office.api, troll.token)
+    expect((await ask(troll, `/rooms/${enc(own)}/invite`, { user_id: alice.userId })).status).toBe(403)
+    expect((await ask(troll, '/createRoom', { invite: [alice.userId] })).status).toBe(403)
+    const state = `/rooms/${enc(own)}/state/m.room.member/${enc(alice.userId)}`
+    const body = { membership: 'invite' }
+    expect((await office.api.request('PUT', state, { token: troll.token, body })).status).toBe(403)
+    expect((await ask(alice, `/rooms/${enc(room)}/invite`, { user_id: troll.userId })).status).toBe(403)
+    // Others are not concerned, and neither is who leaves.
+    const carol = await office.person('carol')
+    expect((await ask(carol, `/join/${enc(room)}`)).status).toBe(200)
+  })
+
+  test('ends with its rule, and after a restart is as before', async () => {
+    await office.server.restart()
+    expect((await ask(troll, `/join/${enc(room)}`)).status).toBe(403)
+    await write('user', 'a', {})
+    await waitUntil('its end', async () => (await stateOf()).rules === 0)
+    expect((await ask(troll, `/join/${enc(room)}`)).status).toBe(200)
+  })
+
+  test('keeps everybody out of banned rooms, but administrators', async () => {
+    const bad = await createRoom(office.api, troll.token, { preset: 'public_chat' })
+    await write('room', 'b', rule(bad))
+    await waitUntil('the rule', async () => (await stateOf()).rules === 1)
+    expect((await ask(alice, `/join/${enc(bad)}`)).status).toBe(403)
+    expect((await ask(office.boss, `/join/${enc(bad)}`)).status).toBe(200)
+    await write('user', 'c', rule(office.boss.userId))
+    await waitUntil('both rules', async () => (await stateOf()).rules === 2)
+    expect((await ask(office.boss, `/join/${enc(room)}`)).status).toBe(200)
+  })
+
+  test.each(['*', '@*:localhost', '@*:*'])('that bans everybody (%s) is held, with a warning', async (entity) => {
+    await write('user', 'wide', rule(entity))
+    const held = await waitUntil('the warning', async () => {
+      const is = await stateOf()
+      return is.state === 'held' && is
+    })
+    expect(held.warning).toContain(`"${entity}"`)
+    const dora = await office.person(`dora${entity.length}`)
+    expect((await ask(dora, `/join/${enc(room)}`)).status).toBe(200)
+    await write('user', 'wide', {})
+    await waitUntil('the rest of it', async () => (await stateOf()).state === 'in force')
+  })
+
+  test('is removed', async () => {
+    await office.call('DELETE', `${LISTS}/${enc(list)}`)
+    const again = await office.ask('DELETE', `${LISTS}/${enc(list)}`)
+    expect([again.status, again.body.errcode]).toEqual([404, 'M_NOT_FOUND'])
+    expect((await office.call('GET', LISTS)).policy_lists).toEqual([])
+    const { acts } = await office.call('GET', `/_hearth/admin/v1/acts?target=${enc(list)}`)
+    expect(new Set(acts.map(({ act }: Json) => act))).toEqual(
+      new Set(['DELETE /_hearth/admin/v1/policy_lists/{roomId}', 'PUT /_hearth/admin/v1/policy_lists/{roomId}']),
+    )
+  })
+})
+
+test('users of banned servers neither join here nor invite, and their files are not shown', async () => {
+  const street = openNeighbourhood()
+  try {
+    const [alpha, beta] = await Promise.all([street.open({ registration: { shared_secret: SECRET } }), street.open()])
+    const boss = await registerBySecret(alpha.api, 'boss', true)
+    const [near, far] = [await alpha.person('near'), await beta.person('far')]
+    const bans = await createRoom(alpha.api, near.token, { name: 'Bans' })
+    const open = await createRoom(alpha.api, near.token, { preset: 'public_chat' })
+    await alpha.api.call('PUT', `/_hearth/admin/v1/policy_lists/${enc(bans)}`, { token: boss.token })
+    await alpha.api.call('PUT', `/rooms/${enc(bans)}/state/m.policy.rule.server/x`, {
+      token: near.token,
+      body: rule(beta.name),
+    })
+    await waitUntil('the rule', async () => {
+      const { policy_lists } = await alpha.api.call('GET', '/_hearth/admin/v1/policy_lists', { token: boss.token })
+      return policy_lists[0].rules === 1
+    })
+    const path = `/join/${enc(open)}?server_name=${enc(alpha.name)}`
+    const joined = await beta.api.request('POST', path, { token: far.token, body: {} })
+    expect(joined.status).toBe(403)
+    const theirs = await createRoom(beta.api, far.token)
+    const invited = await beta.api.request('POST', `/rooms/${enc(theirs)}/invite`, {
+      token: far.token,
+      body: { user_id: near.userId },
+    })
+    expect(invited.status).toBe(403)
+    const { rooms } = await alpha.api.call('GET', syncPath({}), { token: near.token })
+    expect(rooms.invite ?? {}).toEqual({})
+    const asked = beta.front.requests.length
+    const media = `/_matrix/client/v1/media/download/${beta.name}/whatever`
+    expect((await alpha.api.request('GET', media, { token: near.token })).status).toBe(404)
+    expect(beta.front.requests.slice(asked).filter(({ url }) => url.includes('media'))).toEqual([])
+    expect((await alpha.api.request('GET', `${ADMIN}/v1/server_version`)).status).toBe(200)
+  } finally {
+    await street.close()
+  }
+})
