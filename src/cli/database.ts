@@ -11,6 +11,7 @@ import {
   findRunningPostgres,
   startEmbeddedPostgres,
 } from '../store/embedded/embedded-postgres.ts'
+import { prepareWalArchive } from '../store/embedded/wal-archive.ts'
 import type { Host } from './command.ts'
 import { createLog } from './serve/log.ts'
 
@@ -36,7 +37,9 @@ export async function startDatabase(config: Config, uid: number, log: Logger): P
     const { copyDatabase } = await import('../domain/backup/copy-database.ts')
     await copyDatabase(from, to, MIGRATIONS, (step) => log.info(`copying ${step}`))
   }
-  const embedded = await startEmbeddedPostgres({ directory: postgresDirectory(config), uid, log, copy })
+  const directory = postgresDirectory(config)
+  const settings = config.backup.point_in_time ? (await prepareWalArchive(directory)).settings : {}
+  const embedded = await startEmbeddedPostgres({ directory, uid, log, copy, settings })
   return { connection: embedded.connection, embedded, stop: embedded.stop }
 }
 

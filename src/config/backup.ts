@@ -25,6 +25,10 @@ export const backupSection = section(
       0,
       1_440,
     ),
+    point_in_time: flag(
+      'Whether a restore can go to any moment (`hearth restore --to TIME`): the log of the embedded Postgres goes to the backups every `journal_minutes`, and each backup copies its files too. It takes the space of the database twice more, and of all that is written since the older copy.',
+      false,
+    ),
     keep: text(
       'Which backups are kept, when another was made: the newest of each of so many days, weeks and months. Empty: all.',
       { default: '7d,4w,12m', pattern: '^(\\d{1,4}[dwm],?){0,3}$' },

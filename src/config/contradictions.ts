@@ -29,6 +29,8 @@ export function contradictions(given: AllGiven): Problem[] {
     ]),
     ...needs(given, 'identity.sms.gateway', (value) => value === 'http', ['identity.sms.http.url']),
     ...needs(given, 'backup.every_hours', (value) => value !== 0, ['backup.place']),
+    ...needs(given, 'backup.point_in_time', (value) => value === true, ['backup.place']),
+    ...embeddedLog(given),
     ...needs(given, 'oauth.legacy_login', (value) => value === false, ['public_base_url']),
     ...needs(given, 'registration.max_users', (value) => value !== 0, ['well_known.support_email']),
     ...needs(given, 'https.certificate_file', () => true, ['https.key_file']),
@@ -41,6 +43,20 @@ export function contradictions(given: AllGiven): Problem[] {
     ...repeatedPolicies(given, 'registration.terms.policies'),
     ...repeatedProviders(given),
   ]
+}
+
+/** The log of a Postgres that is not ours is not ours to take. */
+function embeddedLog(given: AllGiven): Problem[] {
+  const option = given.get('backup.point_in_time')
+  if (option?.value !== true) return []
+  if (given.has('database.url'))
+    return [
+      { origin: option.origin, message: 'backup.point_in_time is for the embedded Postgres, not for database.url' },
+    ]
+  const minutes = given.get('backup.journal_minutes')
+  return minutes?.value === 0
+    ? [{ origin: minutes.origin, message: 'backup.point_in_time needs a backup.journal_minutes' }]
+    : []
 }
 
 function needs(

@@ -73,6 +73,7 @@ test('what ended is written beside the backups when something ended, and again a
   const schedule = startJournalSchedule({
     connection: database.connection,
     everyMs: 1,
+    isAlways: false,
     log: pino({ level: 'silent' }),
     now: Date.now,
     async run() {

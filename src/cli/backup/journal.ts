@@ -10,6 +10,7 @@ import { EXIT, type Host } from '../command.ts'
 import { borrowDatabase, MIGRATIONS } from '../database.ts'
 import { ensureDataDirectory } from '../serve/data-directory.ts'
 import { mustHaveSigningKey } from './key-files.ts'
+import { openPointInTime } from './point-in-time.ts'
 
 /** Writes beside the newest backup what ended since. */
 export async function journalPlace(parts: {
@@ -30,12 +31,19 @@ export async function journalPlace(parts: {
     const db = openDatabase({ connection: database.connection, poolSize: 1 })
     try {
       const by = { store, signingKey, serverName: config.server_name, release: host.version, clock: Date, db }
-      const written = await writeNewestJournal({ ...by, seal: await openSeal(store, secrets) })
+      const seal = await openSeal(store, secrets)
+      const written = await writeNewestJournal({ ...by, seal })
       host.print(
         written === undefined
           ? `${store.place} holds no whole backup yet: there is nothing to write beside.`
           : `Beside the backup ${written.backupId}: ${written.entries} things that ended since.`,
       )
+      const { connection } = database
+      const inTime = await openPointInTime({ host, config, store, seal, signingKey, connection, progress: () => {} })
+      if (inTime && written !== undefined && !(await inTime.takeLog()))
+        throw new Error(
+          'a part of the log of Postgres is lost, as the place could not be written to or the disk of data_dir was full: hearth restore --to goes to no moment from then on until the next backup',
+        )
       return EXIT.ok
     } finally {
       await db.close()

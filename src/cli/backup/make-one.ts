@@ -16,6 +16,7 @@ import { EXIT, type Host } from '../command.ts'
 import { borrowDatabase, MIGRATIONS } from '../database.ts'
 import { ensureDataDirectory } from '../serve/data-directory.ts'
 import { mustHaveSigningKey, readKeyFiles } from './key-files.ts'
+import { openPointInTime } from './point-in-time.ts'
 import { megabytes, progressLine } from './progress-line.ts'
 
 /** Makes a backup, removes those that are not kept any more, and notes it in the database. */
@@ -71,6 +72,16 @@ export async function makeOne(parts: {
     const { missing } = manifest.media
     if (missing.length > 0)
       host.complain(`${missing.length} media files could not be read and are not in it, such as ${missing[0]}`)
+    const inTime = await openPointInTime({
+      ...by,
+      host,
+      config,
+      connection: database.connection,
+      progress: line.progress,
+    })
+    await inTime?.copyFiles(manifest.id)
+    line.clear()
+    if (inTime) host.print('The files of Postgres are copied too: hearth restore --to TIME.')
     // It is made and noted, whatever is wrong with older ones: the schedule makes no other for them.
     const gone = await retireBackups(store, manifest.id, readKeep(parts.keep)).catch((error: Error) => {
       throw new Error(`the new backup is whole, but what is not kept could not be removed: ${error.message}`)

@@ -29,6 +29,7 @@ const OPTIONS = {
   ...PLACE_OPTIONS,
   ...TRUST_OPTIONS,
   id: { type: 'string' },
+  to: { type: 'string' },
   'even-if-running': { type: 'boolean' },
   'without-journal': { type: 'boolean' },
   'show-config': { type: 'boolean' },
@@ -36,6 +37,7 @@ const OPTIONS = {
 
 export const restoreCommand: Command = {
   usage: `[PLACE] [--id ID] [--passphrase | --passphrase-file FILE | --identity-file FILE] [--signed-by KEY]... [--even-if-running]
+       restore [PLACE] --to TIME | latest [--passphrase ...] [--signed-by KEY]... [--even-if-running]
        restore [PLACE] --show-config [--id ID]
        with [--config FILE] [--set KEY=VALUE]...
 
@@ -45,6 +47,8 @@ accounts, passwords, messages, media) ends again, as far as it stands in the jou
 
   PLACE               a directory, or s3://bucket/prefix; else backup.place
   --id                not the newest backup, but this one; backup list shows them
+  --to                the embedded Postgres as it was at a time, such as 2026-11-25T13:00:00Z, or at the end of its log. Of what ended
+                      since, only sessions and devices end again. Needs backup.point_in_time
   --show-config       prints the configuration that the backup holds, and does nothing else
   --even-if-running   although a server of this name answers somewhere. Two of one name break rooms and encryption
   --without-journal   does not look at the journal: what ended since the backup is back, such as sessions that were logged out
@@ -63,6 +67,15 @@ A restore that was cut off goes on when it is run again. No server starts on hal
     const store = await openPlace(placeOf(named, config), host, config, log)
     try {
       const secrets = await secretsOf(host, values, config)
+      if (values.to !== undefined) {
+        const evenIfRunning = values['even-if-running'] === true
+        const withoutJournal = values['without-journal'] === true
+        const { readMoment, restoreTo } = await import('./restore-to.ts')
+        return await restoreTo(
+          { host, config, log, store, secrets, values, evenIfRunning, withoutJournal },
+          readMoment(values.to),
+        )
+      }
       const { manifest, unseal, trust } = await openTrusted(store, config, secrets, values)
       if (values['show-config']) {
         host.print((await readFile(store, unseal, manifest.config)).toString('utf8').trimEnd())

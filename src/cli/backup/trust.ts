@@ -34,15 +34,24 @@ export async function openTrusted(
   secrets: Secrets,
   values: TrustValues & { readonly id?: string },
 ): Promise<OpenedBackup> {
-  const publicKeys = await knownKeys(config, values['signed-by'] ?? [])
   const manifest = await openBackup(store, values.id)
   const unseal = await openUnseal(store, manifest.recipients, secrets)
-  if (values['even-if-unsigned'] === true) return { manifest, unseal, trust: undefined }
-  const expectsEncryption = secrets.passphrase !== undefined || secrets.identity !== undefined
-  const trust = { mac: unseal.mac, publicKeys, expectsEncryption }
-  const why = whyNotTrusted(manifest, trust)
+  const trust = await trustOf(config, secrets, values, unseal)
+  const why = trust && whyNotTrusted(manifest, trust)
   if (why !== undefined) throw new Error(`the backup ${manifest.id} in ${store.place} cannot be trusted: ${why}`)
   return { manifest, unseal, trust }
+}
+
+/** Whom a reader believes; undefined if the operator wants no proof. */
+export async function trustOf(
+  config: Config,
+  secrets: Secrets,
+  values: TrustValues,
+  { mac }: Unseal,
+): Promise<Trust | undefined> {
+  const publicKeys = await knownKeys(config, values['signed-by'] ?? [])
+  if (values['even-if-unsigned'] === true) return undefined
+  return { mac, publicKeys, expectsEncryption: secrets.passphrase !== undefined || secrets.identity !== undefined }
 }
 
 function whyNotTrusted(manifest: Manifest, trust: Trust): string | undefined {

@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 60_000
 
 /** Starts what is configured to be done at intervals. */
 export function startBackups(
-  { every_hours, journal_minutes }: Config['backup'],
+  { every_hours, journal_minutes, point_in_time }: Config['backup'],
   deps: Omit<Timed, 'run'> & { run(words: readonly string[], signal: AbortSignal): Promise<ChildOutcome> },
 ): { stop(): Promise<void> } {
   const running: { stop(): Promise<void> }[] = []
@@ -22,7 +22,12 @@ export function startBackups(
     running.push(startBackupSchedule({ ...deps, everyMs: every_hours * HOUR_MS, run: asked(['backup']) }))
   if (journal_minutes > 0)
     running.push(
-      startJournalSchedule({ ...deps, everyMs: journal_minutes * MINUTE_MS, run: asked(['backup', 'journal']) }),
+      startJournalSchedule({
+        ...deps,
+        isAlways: point_in_time,
+        everyMs: journal_minutes * MINUTE_MS,
+        run: asked(['backup', 'journal']),
+      }),
     )
   return {
     async stop() {
@@ -61,13 +66,15 @@ export function startBackupSchedule(deps: Timed & { readonly everyMs: number }):
   })
 }
 
-/** Has what ended written beside the newest backup, if anything ended since the last time. A failure is tried again the next time. */
-export function startJournalSchedule(deps: Timed & { readonly everyMs: number }): { stop(): Promise<void> } {
-  const { everyMs, log, run, lookEveryMs = everyMs } = deps
+/** Has what ended written beside the newest backup: always, or if anything ended since the last time. A failure is tried again the next time. */
+export function startJournalSchedule(deps: Timed & { readonly everyMs: number; readonly isAlways: boolean }): {
+  stop(): Promise<void>
+} {
+  const { everyMs, isAlways, log, run, lookEveryMs = everyMs } = deps
   let written = 0
   return lookAgainAndAgain({ ...deps, lookEveryMs }, async (db, signal) => {
     const newest = await newestUndone(db)
-    if (newest === written) return
+    if (newest === written && !isAlways) return
     const { code, output } = await run(signal)
     if (signal.aborted) return
     if (code === 0) written = newest

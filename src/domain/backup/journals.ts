@@ -86,7 +86,7 @@ export async function removeOldJournals(store: BackupStore, oldestBackup: string
  */
 export async function readJournalsSince(
   store: BackupStore,
-  { id, server_name, recipients, proof }: Manifest,
+  { id, server_name, recipients, proof }: Pick<Manifest, 'id' | 'server_name' | 'recipients' | 'proof'>,
   unseal: Unseal,
   opened: () => Promise<Unseal>,
   trust: Trust | undefined,

@@ -3,7 +3,7 @@ import type { Proof } from '../../core/backup/manifest.ts'
 import { type SigningKey, verifySignature } from '../../core/signing/key.ts'
 
 /** What a proof is of. A proof of one kind is none of another, and no signature of an event. */
-export type ProvedKind = 'manifest' | 'journal'
+export type ProvedKind = 'manifest' | 'journal' | 'base' | 'log'
 
 /** Gives an HMAC in hex, under a key that the passphrase of the backups opens. */
 export type Mac = (text: string) => string

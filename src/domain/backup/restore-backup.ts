@@ -36,6 +36,9 @@ export interface RestoreParts {
 
 const EPOCH_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
+export const newEpoch = (random: Random): string =>
+  [...random.bytes(4)].map((byte) => EPOCH_LETTERS[byte % EPOCH_LETTERS.length]).join('')
+
 /** What is wrong with a backup, as far as its files show without being opened; empty if nothing is. Writes nothing. */
 export async function findDamage(
   { store, progress, signal }: Pick<RestoreParts, 'store' | 'progress' | 'signal'>,
@@ -84,7 +87,7 @@ export async function restoreBackup(parts: RestoreParts, manifest: Manifest): Pr
   const damaged = await restoreMedia(parts, manifest)
   await parts.writeKeys(keys)
   await parts.migrateOn()
-  const epoch = [...random.bytes(4)].map((byte) => EPOCH_LETTERS[byte % EPOCH_LETTERS.length]).join('')
+  const epoch = newEpoch(random)
   const [now, redone] = [clock.now(), new Map<string, number>()]
   await target.finish(async (tx) => {
     await beginEpoch((text, values) => tx.query(text, values), {

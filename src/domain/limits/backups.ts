@@ -33,3 +33,12 @@ export const JOURNAL_MARGIN_MS = 15 * 60_000
 /** What ended is noted in the database for so long, and so many things. */
 export const UNDONE_KEPT_MS = 40 * 24 * 3_600_000
 export const MAX_UNDONE = 2_000_000
+
+/** Copies of the files of the embedded Postgres that a place keeps: between the older and now a restore can go to any moment. */
+export const BASES_KEPT = 2
+/** A piece of the log of Postgres has 16 MiB. */
+export const MAX_LOG_PIECE_BYTES = 32 * 1024 * 1024
+/** What the files and the log of Postgres take at a restore to a moment, for each byte of the files. */
+export const BASE_SHARE_OF_BYTES = 1.5
+/** How long a backup waits until Postgres has put aside the last piece of its log. */
+export const LOG_AWAITED_MS = 60_000

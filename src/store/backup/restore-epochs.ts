@@ -1,6 +1,7 @@
 import type { Reader, Tx } from '../db/db.ts'
+import { lastPosition } from '../events/events.ts'
 
-// Tables: restore_epoch, restored_room, restored_user; at the end of a restore also written: ledger, one_time_key, fallback_key,
+// Tables: restore_epoch, restored_room, restored_user; read: server_name, event; at the end of a restore also written: ledger, one_time_key, fallback_key,
 // appservice_queue, device_list, search_position
 
 export interface EpochRow {
@@ -75,6 +76,21 @@ export async function beginEpoch(query: Execute, by: NewEpoch): Promise<void> {
      ON CONFLICT (user_nid) DO UPDATE SET position = excluded.position`,
     [serverName, ledgerFloor],
   )
+}
+
+/** How far the streams of a database are, whose it is, and when its newest event is of. */
+export async function readPlace(reader: Reader): Promise<{
+  readonly name: string | null
+  readonly eventPosition: number
+  readonly ledgerPosition: number
+  readonly last: number | undefined
+}> {
+  const [facts] = await reader.query<{ name: string | null; ledger: number; last: number | null }>(
+    `SELECT (SELECT name FROM server_name) AS name, (SELECT position FROM ledger)::bigint AS ledger,
+       (SELECT origin_server_ts FROM event WHERE event_nid > 0 ORDER BY event_nid DESC LIMIT 1)::bigint AS last`,
+  )
+  const { name, ledger, last } = facts!
+  return { name, eventPosition: await lastPosition(reader, 0), ledgerPosition: ledger, last: last ?? undefined }
 }
 
 const SERVER = `substr(user_id, strpos(user_id, ':') + 1)`

@@ -6,6 +6,7 @@ import type { Tx } from '../db/db.ts'
 import { migrate, RESTORING, WHY_RESTORING } from '../db/migrate.ts'
 import { WIRE_TYPES } from '../db/wire-types.ts'
 import { isWriterPresent, WRITER } from '../db/writer-lock.ts'
+import { SEQUENCE_GAP } from './skip-numbers.ts'
 import { quoted } from './snapshot.ts'
 
 // Tables: restore_file, restore_index, which exist during a restore only; all others are filled.
@@ -40,8 +41,6 @@ export interface RestoreTarget {
 }
 
 const PIECE_BYTES = 256 * 1024
-/** How far sequences jump: more than was given out between a backup and its restore, and little for those that have four bytes. */
-const SEQUENCE_GAP = 1_000_000
 
 type Query = <Row extends object>(text: string, values?: readonly unknown[]) => Promise<Row[]>
 

@@ -20,10 +20,18 @@ export interface Connection {
 export const SUPERUSER = 'hearth'
 const STOP_TIMEOUT_MS = 60_000
 
+/** The name of a cluster that is being brought to a moment. */
+export const recoveringOf = (cluster: string): string => `${cluster}.recovering`
+
 /** Makes the cluster when there is none. It appears under its name only when complete, so that a kill half-way leaves nothing to repair. */
 export async function ensureCluster(account: Account, binaries: Binaries, directories: Directories): Promise<void> {
   const { cluster } = directories
   if (existsSync(cluster)) return
+  const half = recoveringOf(cluster)
+  if (existsSync(half))
+    throw new Error(
+      `a restore to a time was cut off, and left ${half}: run it again, or remove that directory to begin with an empty database`,
+    )
   const draft = `${cluster}.new`
   await rm(draft, { recursive: true, force: true })
   const args = ['--pgdata', draft, '--username', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C']

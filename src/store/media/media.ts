@@ -1,4 +1,4 @@
-import type { Reader, Tx } from '../db/db.ts'
+import type { Database, Reader, Tx } from '../db/db.ts'
 
 // Tables: media, media_content
 
@@ -111,6 +111,11 @@ export async function bytesOfUser(reader: Reader, userNid: number): Promise<numb
     [userNid],
   )
   return row?.bytes ?? 0
+}
+
+/** All content that the store has. */
+export function listStored(db: Pick<Database, 'scan'>): Promise<{ digest: Buffer; bytes: number }[]> {
+  return db.scan('SELECT digest, bytes FROM media_content WHERE is_stored ORDER BY digest')
 }
 
 export async function noteSeen(tx: Tx, mediaNid: number, now: number): Promise<void> {

@@ -1,0 +1,66 @@
+import { promisify } from 'node:util'
+import { gunzip, gzip } from 'node:zlib'
+import type { Proof } from '../../core/backup/manifest.ts'
+import type { SigningKey } from '../../core/signing/key.ts'
+import { once, sha256Of } from './backup-files.ts'
+import { type BackupStore, readWhole } from './backup-store.ts'
+import { type Mac, type ProvedKind, prove, type Trust, whyUnproved } from './proof.ts'
+import type { Seal, Unseal } from './seal.ts'
+
+/** The server speed matters more than size, as for rows. */
+const LEVEL = 1
+const compress = promisify(gzip)
+const expand = promisify(gunzip)
+
+interface Head {
+  readonly name: string
+  readonly sha256: string
+}
+
+/** A file that shows by itself who wrote it: a line with its name, hash and proof, and then its bytes. */
+export async function writeProved(
+  store: BackupStore,
+  seal: Seal,
+  key: SigningKey,
+  kind: ProvedKind,
+  name: string,
+  content: Buffer,
+): Promise<void> {
+  const head: Head = { name, sha256: sha256Of(content) }
+  const by: { readonly mac: Mac | undefined; readonly key: SigningKey } = { mac: seal.mac, key }
+  const line = `${JSON.stringify({ head, proof: prove(kind, JSON.stringify(head), by) })}\n`
+  const small = await compress(Buffer.concat([Buffer.from(line), content]), { level: LEVEL })
+  await store.write(`${name}.gz${seal.ending}`, seal.seal(once(small), small.length))
+}
+
+export interface ProvedFile {
+  readonly content: Buffer
+  /** Why a reader must not believe it; undefined if they may. */
+  whyUntrusted(trust: Trust, isEncrypted: boolean): string | undefined
+}
+
+/**
+ * @param name without what its compression and encryption add
+ * @throws Error for a missing or damaged file
+ */
+export async function readProved(
+  store: BackupStore,
+  unseal: Unseal,
+  kind: ProvedKind,
+  { name, ending, maxBytes }: { readonly name: string; readonly ending: string; readonly maxBytes: number },
+): Promise<ProvedFile> {
+  const full = `${name}.gz${ending}`
+  const stored = await readWhole(store, full, maxBytes)
+  if (stored === undefined) throw new Error(`${full} is missing`)
+  const chunks: Buffer[] = []
+  for await (const chunk of unseal.unseal(once(stored))) chunks.push(chunk)
+  const whole = await expand(Buffer.concat(chunks), { maxOutputLength: maxBytes })
+  const end = whole.indexOf('\n')
+  const { head, proof } = JSON.parse(whole.subarray(0, end).toString('utf8')) as { head: Head; proof: Proof }
+  const content = whole.subarray(end + 1)
+  if (head.name !== name || head.sha256 !== sha256Of(content)) throw new Error(`${full} was altered or damaged`)
+  return {
+    content,
+    whyUntrusted: (trust, isEncrypted) => whyUnproved(kind, JSON.stringify(head), proof, trust, isEncrypted),
+  }
+}

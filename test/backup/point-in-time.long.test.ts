@@ -1,0 +1,149 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Account, type Api, createRoom, login, openApi, register, sendText } from '../support/api.ts'
+import { type ChildServer, startChildServer } from '../support/child-server.ts'
+import { fetchFile, uploadFile } from '../support/media.ts'
+import { type Outcome, runHearth } from '../support/run-hearth.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const PASSPHRASE = 'correct horse'
+let folder: string
+let place: string
+let server: ChildServer
+let api: Api
+let alice: Account
+let loggedOut: Account
+let room: string
+let media: string
+/** Between the first message and the second. */
+let between: number
+const restored: ChildServer[] = []
+
+const env = (dataDir: string) => ({
+  HEARTH__SERVER_NAME: 'moments.test',
+  HEARTH__DATA_DIR: dataDir,
+  HEARTH__BACKUP__PLACE: place,
+  HEARTH__BACKUP__POINT_IN_TIME: 'true',
+  HEARTH__BACKUP__JOURNAL_MINUTES: '1440',
+  HEARTH__BACKUP__PASSPHRASE: PASSPHRASE,
+  HEARTH__LISTEN__PORT: '1',
+})
+const run = (words: string[], dataDir = join(server.dataDir, 'data')): Promise<Outcome> =>
+  runHearth(words, { directory: folder, env: env(dataDir) })
+
+const logIn = (system: string) => readdirSync(join(place, 'log', system)).map((name) => name.slice(0, 24))
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hearth-moments-'))
+  place = join(folder, 'backups')
+  const { HEARTH__DATA_DIR: _, HEARTH__LISTEN__PORT: __, ...more } = env('')
+  server = await startChildServer({ serverName: 'moments.test', env: more })
+  api = openApi(server.baseUrl)
+  alice = await register(api, 'alice')
+  loggedOut = await login(api, 'alice')
+  room = await createRoom(api, alice.token)
+  media = await uploadFile(server.baseUrl, alice.token, Buffer.from('a picture'), {})
+  const made = await run(['backup'])
+  expect(made, made.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('restore --to TIME') })
+  await sendText(api, alice.token, room, 'first', 'first')
+  between = Date.now() + 1
+  await waitUntil('a moment later', () => Date.now() > between + 1)
+  await sendText(api, alice.token, room, 'second', 'second')
+  await api.call('POST', '/logout', { token: loggedOut.token })
+  const taken = await run(['backup', 'journal'])
+  expect(taken, taken.stderr).toMatchObject({ code: 0 })
+  // What is not at the place is lost.
+  await sendText(api, alice.token, room, 'third', 'third')
+}, 120_000)
+afterAll(async () => {
+  await api.close()
+  await server.dispose()
+  for (const one of restored) await one.dispose()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function textsAt(dataDir: string): Promise<{ texts: string[]; child: ChildServer }> {
+  const { HEARTH__DATA_DIR: _, HEARTH__LISTEN__PORT: __, ...more } = env('')
+  const child = await startChildServer({ serverName: 'moments.test', folder: dataDir, makesCluster: true, env: more })
+  restored.push(child)
+  const there = openApi(child.baseUrl)
+  const { chunk } = await there.call('GET', `/rooms/${encodeURIComponent(room)}/messages?dir=b`, { token: alice.token })
+  await sendText(there, alice.token, room, 'new', 'after the restore')
+  await there.close()
+  return { texts: chunk.flatMap(({ content }: { content: { body?: string } }) => content.body ?? []), child }
+}
+
+describe('hearth restore --to', () => {
+  test('refuses a time before the copy, after the log, and none; and what is there already', async () => {
+    const target = join(folder, 'refused/data')
+    const to = (text: string) => run(['restore', '--to', text, '--even-if-running'], target)
+    expect((await to('2020-01-01T00:00:00Z')).stderr).toContain('has none from before that time')
+    expect((await to('tomorrow')).code).toBe(2)
+    const late = await to(new Date(Date.now() + 3_600_000).toISOString())
+    expect(late).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the log at the place ends before that time'),
+    })
+    // Nothing of it is taken for a database.
+    const started = await runHearth(['serve'], { directory: folder, env: env(target) })
+    expect(started).toMatchObject({ code: 1, stderr: expect.stringContaining('a restore to a time was cut off') })
+    expect((await run(['restore', '--to', 'latest', '--even-if-running'])).stderr).toContain('overwrites nothing')
+  }, 180_000)
+
+  test('brings the server back as it was between two messages', async () => {
+    const target = join(folder, 'between')
+    const words = ['restore', '--to', new Date(between).toISOString(), '--even-if-running']
+    const back = await run(words, join(target, 'data'))
+    expect(back, back.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('moments.test is back') })
+    const { texts, child } = await textsAt(target)
+    expect(texts).toEqual(['first'])
+    const file = await fetchFile(`${child.baseUrl}/_matrix/client/v1/media/download/${media}`, { token: alice.token })
+    expect(file.bytes.toString()).toBe('a picture')
+    // A session that was logged out since stays so.
+    const there = openApi(child.baseUrl)
+    expect((await there.request('GET', '/account/whoami', { token: loggedOut.token })).status).toBe(401)
+    await there.close()
+  }, 180_000)
+
+  test('or as it was at the end of the log, also after an attempt that was cut off', async () => {
+    const target = join(folder, 'latest')
+    const back = await run(['restore', '--to', 'latest', '--even-if-running'], join(target, 'data'))
+    expect(back, back.stderr).toMatchObject({ code: 0 })
+    expect((await textsAt(target)).texts).toEqual(['second', 'first'])
+  }, 180_000)
+
+  test('refuses a piece of the log that somebody put there', async () => {
+    const [system = ''] = readdirSync(join(place, 'log'))
+    const names = readdirSync(join(place, 'log', system)).sort()
+    const last = join(place, 'log', system, names.at(-1)!)
+    const kept = readFileSync(last)
+    writeFileSync(last, readFileSync(join(place, 'log', system, names[0]!)))
+    const { code, stderr } = await run(['restore', '--to', 'latest', '--even-if-running'], join(folder, 'forged/data'))
+    expect([code, stderr]).toEqual([1, expect.stringContaining('was altered or damaged')])
+    writeFileSync(last, kept)
+  }, 120_000)
+})
+
+test('a log that cannot be kept does not stop the server, is said, and begins anew with the next backup', async () => {
+  const out = join(server.dataDir, 'data/postgres/wal-out')
+  // As many as wait when nobody takes them away: Postgres drops them when it has the next one.
+  for (let count = 0; count < 130; count++) writeFileSync(join(out, `waiting-${count}`), '')
+  await run(['backup', 'journal'])
+  expect(readdirSync(out).filter((name) => name.startsWith('waiting'))).toEqual([])
+  await sendText(api, alice.token, room, 'full', 'goes on')
+  const { code, stderr } = await run(['backup', 'journal'])
+  expect([code, stderr]).toEqual([1, expect.stringContaining('a part of the log of Postgres is lost')])
+  const [system = ''] = readdirSync(join(place, 'log'))
+  const before = logIn(system).length
+  for (let count = 0; count < 2; count++) {
+    const made = await run(['backup', '--keep', ''])
+    expect(made, made.stderr).toMatchObject({ code: 0 })
+  }
+  expect((await run(['backup', 'journal'])).code).toBe(0)
+  // Two copies of the files are kept, and the log since the older.
+  expect(readdirSync(join(place, 'bases'))).toHaveLength(2)
+  expect(logIn(system).length).toBeLessThan(before + 3)
+}, 240_000)
