@@ -33,6 +33,7 @@ export function contradictions(given: AllGiven): Problem[] {
     ...embeddedLog(given),
     ...needs(given, 'oauth.legacy_login', (value) => value === false, ['public_base_url']),
     ...needs(given, 'registration.max_users', (value) => value !== 0, ['well_known.support_email']),
+    ...needs(given, 'rooms.policy_server.via', () => true, ['rooms.policy_server.public_key']),
     ...needs(given, 'https.certificate_file', () => true, ['https.key_file']),
     ...needs(given, 'https.key_file', () => true, ['https.certificate_file']),
     ...needs(given, 'calls.turn.user', () => true, ['calls.turn.password']),

@@ -43,6 +43,10 @@ export const registrationSection = section('Who may create an account, and what 
       { secret: true, minLength: 16, maxLength: 512, example: 'a-long-random-sentence' },
     ),
   ),
+  approval: flag(
+    'Whether a new account is locked until an administrator lets it in: `GET /_hearth/admin/v1/approvals` lists those that wait.',
+    false,
+  ),
   allow_guests: flag('Whether guest accounts can be created while registration is open.', true),
   email: contact('an email address'),
   msisdn: contact('a phone number'),

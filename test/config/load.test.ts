@@ -30,6 +30,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'calls.livekit.url': ['calls.livekit.api_key=k', `calls.livekit.api_secret=${'s'.repeat(32)}`],
   'calls.turn.user': ['calls.turn.password=p'],
   'ldap.bind_dn': ['ldap.bind_password=p'],
+  'rooms.policy_server.via': [`rooms.policy_server.public_key=${'a'.repeat(43)}`],
 }
 
 describe('with nothing given', () => {

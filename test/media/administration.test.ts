@@ -118,6 +118,15 @@ describe('an operator', () => {
     expect(await Promise.all(names.map(status))).toEqual([200, 200, 200])
   })
 
+  test('protects until that is taken back', async () => {
+    const eve = await register(api, 'eve')
+    const kept = await upload(eve)
+    await desk('POST', `media/protect/${idOf(kept)}`)
+    expect((await desk('POST', `user/${eve.userId}/media/quarantine`)).body).toEqual({ num_quarantined: 0 })
+    expect((await desk('POST', `media/unprotect/${idOf(kept)}`)).body).toEqual({})
+    expect((await desk('POST', `user/${eve.userId}/media/quarantine`)).body).toEqual({ num_quarantined: 1 })
+  })
+
   test('hides all of a user and of a room, but what is protected', async () => {
     const dora = await register(api, 'dora')
     const [kept, hidden, shared] = [await upload(dora), await upload(dora), await upload(alice)]

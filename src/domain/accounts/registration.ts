@@ -2,6 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { localpartOf, type UserId } from '../../core/ids.ts'
 import { upgradeGuest } from '../../store/accounts/accounts.ts'
+import { holdForApproval } from '../../store/accounts/approvals.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
@@ -118,6 +119,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
     await registrationTokens.redeem(tx, proof)
     const userNid = await insertUser(tx, clock, id, { passwordHash, isGuest: false, isAdmin: false })
     await keep(tx, userNid, proof)
+    if (config.registration.approval) await holdForApproval(tx, userNid)
     return userNid
   }
 

@@ -25,6 +25,7 @@ import type { WritingServices } from '../rooms/writing-services.ts'
 import type { SearchDesk } from '../search/search-signals.ts'
 import type { DirectoryIndex } from '../user-directory/directory-index.ts'
 import { type AccountTerms, createAccountTerms } from './account-terms.ts'
+import { type Approvals, createApprovals } from './approvals.ts'
 import { type Audit, createAudit } from './audit.ts'
 import { type BackgroundUpdates, createBackgroundUpdates } from './background-updates.ts'
 import type { Diagnostics } from './diagnostics.ts'
@@ -69,6 +70,7 @@ export interface AdminServices {
   readonly notices: ServerNotices
   readonly reports: ReportDesk
   readonly reportInbox: ReportInbox
+  readonly approvals: Approvals
   readonly policyLists: PolicyLists
   readonly crowds: Crowds
   readonly search: SearchDesk
@@ -157,6 +159,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     diagnostics,
     reports,
     policyLists: parts.rooms.moderation.policyLists,
+    approvals: createApprovals({ config, db, sessions, deactivation }),
     reportInbox: createReportInbox({ db, clock, desk: reports }),
     crowds: createCrowds({ config, db, sessions, shadowBans: parts.roomBase.shadowBans }),
     notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),

@@ -275,6 +275,7 @@ function createRooms(
       inviteRemotely,
       log,
       defaultVersion: config.rooms.default_version,
+      defaults: config.rooms,
       profileOf,
       isKnownUser,
       invitePermission,

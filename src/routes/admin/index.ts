@@ -33,11 +33,14 @@ import { redactUser } from './moderation/redact-user.ts'
 import { removePolicyList } from './moderation/remove-policy-list.ts'
 import { restrainCrowd } from './moderation/restrain-crowd.ts'
 import { shadowBanUser } from './moderation/shadow-ban-user.ts'
+import { approveAccount } from './registration/approve-account.ts'
 import { createRegistrationToken } from './registration/create-registration-token.ts'
 import { deleteRegistrationToken } from './registration/delete-registration-token.ts'
 import { getRegistrationNonce } from './registration/get-registration-nonce.ts'
 import { getRegistrationToken } from './registration/get-registration-token.ts'
+import { listApprovals } from './registration/list-approvals.ts'
 import { listRegistrationTokens } from './registration/list-registration-tokens.ts'
+import { refuseAccount } from './registration/refuse-account.ts'
 import { registerBySecret } from './registration/register-by-secret.ts'
 import { updateRegistrationToken } from './registration/update-registration-token.ts'
 import { decideReport } from './reports/decide-report.ts'
@@ -264,4 +267,7 @@ export const adminEndpoints: readonly Endpoint[] = [
   listPolicyLists,
   addPolicyList,
   removePolicyList,
+  listApprovals,
+  approveAccount,
+  refuseAccount,
 ]

@@ -16,6 +16,7 @@ import type { Draft } from '../write/draft.ts'
 import { checkOffence, checkStateContent } from './actions.ts'
 import { powerLevels, presetOf } from './create-presets.ts'
 import type { MembershipParts } from './membership.ts'
+import { defaultState, type RoomDefaults } from './room-defaults.ts'
 import type { RoomRequest, Rooms } from './rooms.ts'
 
 /** The aliases of this server, as far as creating a room needs them. */
@@ -35,6 +36,7 @@ export interface CreateParts
   readonly inviteRemotely: InviteRemotely
   readonly log: Logger
   readonly defaultVersion: string
+  readonly defaults: RoomDefaults
 }
 
 /** Limit for invitations in one `createRoom`. */
@@ -235,6 +237,7 @@ async function firstEvents(
     state(by, 'm.room.join_rules', { join_rule: preset.joinRule }),
     state(by, 'm.room.history_visibility', { history_visibility: preset.historyVisibility }),
     ...(preset.guestAccess ? [state(by, 'm.room.guest_access', { guest_access: 'can_join' })] : []),
+    ...defaultState(parts.defaults, by, preset.joinRule).map(({ type, content }) => state(by, type, content)),
   ].filter(({ type, stateKey }) => !given.has(`${type}\0${stateKey}`))
   const drafts = [
     state(by, 'm.room.member', { membership: 'join', ...profile }, undefined, by.userId),
