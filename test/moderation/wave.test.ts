@@ -22,6 +22,10 @@ test('an act needs to be told whom it concerns, and never concerns administrator
     const empty = await call('restrain', { crowd: {}, lock: true })
     expect([empty.status, empty.body.errcode]).toEqual([400, 'M_INVALID_PARAM'])
     expect((await call('find', { crowd: { name: '*' } })).body).toEqual({ total: 1, user_ids: [alice.userId] })
+    for (const name of ['al?ce', 'ALICE', 'a*e'])
+      expect((await call('find', { crowd: { name } })).body.total, name).toBe(1)
+    for (const name of ['al', '%', '_____', 'a\\\\*'])
+      expect((await call('find', { crowd: { name } })).body.total, name).toBe(0)
     expect((await call('find', { crowd: { seen_at: '203.0.113.9' } })).body.total).toBe(0)
     expect((await call('find', { crowd: { user_ids: ['@far:elsewhere.example'] } })).body.errcode).toBe(
       'M_INVALID_PARAM',

@@ -1,7 +1,5 @@
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import { compileGlob } from '../../core/glob.ts'
-import { localpartOf } from '../../core/ids.ts'
 import { type CrowdCriteria, type CrowdMember, findCrowd, restrainCrowd } from '../../store/accounts/crowds.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Sessions } from '../accounts/sessions.ts'
@@ -10,7 +8,7 @@ import { MAX_CROWD } from '../limits/moderation.ts'
 import type { ShadowBans } from './shadow-bans.ts'
 
 /** Which accounts an act concerns: those that meet all criteria. */
-export interface Crowd extends CrowdCriteria {
+export interface Crowd extends Omit<CrowdCriteria, 'like'> {
   /** A pattern of the localpart with `*` and `?`. */
   readonly name: string | undefined
 }
@@ -42,9 +40,8 @@ export function createCrowds(deps: {
       throw new ProtocolError('M_INVALID_PARAM', 'Say whom: without any criterion this would be everybody.')
     }
     for (const userId of criteria.userIds ?? []) requireLocal(userId, config.server_name)
-    const isNamed = name === undefined ? () => true : compileGlob(name)
-    const found = await findCrowd({ query: db.scan }, criteria, name === undefined ? MAX_CROWD + 1 : 10_000_000)
-    const crowd = found.filter(({ user_id }) => isNamed(localpartOf(user_id)))
+    const like = name === undefined ? undefined : likeOf(name)
+    const crowd = await findCrowd({ query: db.scan }, { ...criteria, like }, MAX_CROWD + 1)
     if (crowd.length <= MAX_CROWD) return crowd
     throw new ProtocolError('M_TOO_LARGE', `One act concerns at most ${MAX_CROWD} accounts: say more of whom.`)
   }
@@ -61,4 +58,10 @@ export function createCrowds(deps: {
       return restrained.length
     },
   }
+}
+
+/** A glob as LIKE has it. */
+function likeOf(glob: string): string {
+  const escaped = glob.toLowerCase().replace(/[\\%_]/g, '\\$&')
+  return escaped.replaceAll('*', '%').replaceAll('?', '_')
 }

@@ -15,7 +15,8 @@ import type { PolicyLists } from './policy-lists.ts'
  * of this server may do everything. Functions resolve at once where nothing is configured; they throw `M_FORBIDDEN` with the reason.
  */
 export interface Gate {
-  join(userId: UserId, roomId: RoomId, isInvited: boolean): Promise<void>
+  /** @param isInvited asked only if the service is asked */
+  join(userId: UserId, roomId: RoomId, isInvited: () => Promise<boolean>): Promise<void>
   /** A user of another server joins or knocks through this one. @param isAsked whether the service is asked too */
   remoteJoin(userId: UserId, roomId: RoomId, isAsked: boolean): Promise<void>
   invite(sender: UserId, target: UserId, roomId: RoomId): Promise<void>
@@ -97,7 +98,8 @@ export function createGate(parts: {
   return {
     async join(user, room, isInvited) {
       await refuse(user, banOf(['room', room], ...ofUser(user)), { user, room })
-      await ask(user, 'user_may_join_room', { user, room, is_invited: isInvited })
+      if (!antispam.asks('user_may_join_room')) return
+      await ask(user, 'user_may_join_room', { user, room, is_invited: await isInvited() })
     },
     async remoteJoin(user, room, isAsked) {
       await refuse(user, banOf(...ofUser(user), ['room', room]), { user, room })

@@ -16,7 +16,7 @@ export function createGatedRooms(rooms: Rooms, gate: Gate, registry: Pick<RoomRe
     if ((membership === 'join' || membership === 'knock') && target === by) {
       const room = await registry.get(roomId)
       const before = membershipOf(await room?.stateEvent('m.room.member', by))
-      if (before !== 'join') await gate.join(by, roomId, before === 'invite')
+      if (before !== 'join') await gate.join(by, roomId, async () => before === 'invite')
     }
   }
 
@@ -31,11 +31,11 @@ export function createGatedRooms(rooms: Rooms, gate: Gate, registry: Pick<RoomRe
       return rooms.create(by, request, offence)
     },
     async join(by, roomId, details) {
-      await gate.join(by.userId, roomId, await isInvited(by.userId, roomId))
+      await gate.join(by.userId, roomId, () => isInvited(by.userId, roomId))
       await rooms.join(by, roomId, details)
     },
     async knock(by, roomId, details) {
-      await gate.join(by.userId, roomId, false)
+      await gate.join(by.userId, roomId, async () => false)
       await rooms.knock(by, roomId, details)
     },
     async invite(by, roomId, target, details) {

@@ -68,12 +68,13 @@ export async function redactorsOf(
 export function createRedactor({ serverName, users, events, appender }: RedactorParts) {
   const isLocal = (userId: UserId) => serverOf(userId) === serverName
 
+  /** Why it was refused; undefined if it was not. A busy room or a database that is away is no refusal, but an error. */
   async function append(roomId: RoomId, drafts: readonly Draft[]): Promise<string | undefined> {
     try {
       await appender.append(roomId, () => drafts)
       return undefined
     } catch (error) {
-      if (error instanceof ProtocolError && error.status < 500) return error.message
+      if (error instanceof ProtocolError && error.status !== 503) return error.message
       throw error
     }
   }

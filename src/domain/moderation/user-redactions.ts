@@ -110,6 +110,18 @@ export function createUserRedactions(parts: UserRedactionParts): UserRedactions 
     log.info({ user: userId, redacted: at.redacted, withdrawn: at.withdrawn }, 'what a user said was redacted')
   }
 
+  /** A fault of ours must not keep the redactions after it waiting for ever. */
+  async function runOrEnd(redaction: UserRedactionRow, isOver: () => boolean): Promise<void> {
+    try {
+      await run(redaction, isOver)
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error
+      log.error({ err: error, user: redaction.user_id }, 'a redaction was given up')
+      const text = 'The server could not go on with this redaction; its log says why.'
+      await db.tx((tx) => endUserRedaction(tx, redaction.redaction_id, clock.now(), text))
+    }
+  }
+
   /** Undefined for a room that was removed meanwhile. */
   async function knownRoom(nid: number): Promise<Room | undefined> {
     try {
@@ -138,7 +150,7 @@ export function createUserRedactions(parts: UserRedactionParts): UserRedactions 
     },
     async runAll(isOver) {
       for (let next = await nextUserRedaction(db); next && !isOver(); next = await nextUserRedaction(db)) {
-        await run(next, isOver)
+        await runOrEnd(next, isOver)
       }
     },
     onWake(listener) {

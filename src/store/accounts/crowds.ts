@@ -10,6 +10,8 @@ export interface CrowdMember {
 
 export interface CrowdCriteria {
   readonly userIds: readonly UserId[] | undefined
+  /** A pattern of the localpart, as LIKE has it, in lower case. */
+  readonly like: string | undefined
   /** Milliseconds. */
   readonly registeredAfter: number | undefined
   readonly registeredBefore: number | undefined
@@ -25,12 +27,14 @@ export function findCrowd(reader: Reader, criteria: CrowdCriteria, atMost: numbe
        AND ($1::text[] IS NULL OR u.user_id = ANY($1)) AND ($2::bigint IS NULL OR a.created_at >= $2)
        AND ($3::bigint IS NULL OR a.created_at <= $3)
        AND ($4::text IS NULL OR EXISTS (SELECT FROM device d WHERE d.user_nid = a.user_nid AND d.last_seen_ip = $4))
-     ORDER BY a.created_at, a.user_nid LIMIT $5`,
+       AND ($5::text IS NULL OR lower(substr(split_part(u.user_id, ':', 1), 2)) LIKE $5)
+     ORDER BY a.created_at, a.user_nid LIMIT $6`,
     [
       criteria.userIds ?? null,
       criteria.registeredAfter ?? null,
       criteria.registeredBefore ?? null,
       criteria.seenAt ?? null,
+      criteria.like ?? null,
       atMost,
     ],
   )
