@@ -13,6 +13,7 @@ import { Rooms } from './pages/rooms.tsx'
 import { Tokens } from './pages/tokens.tsx'
 import { UserPage } from './pages/user.tsx'
 import { Users } from './pages/users.tsx'
+import { Wave } from './pages/wave.tsx'
 import { ActingProvider } from './parts/acting.tsx'
 import { Page } from './parts/page.tsx'
 import { type Place, to, usePlace } from './router.ts'
@@ -43,6 +44,8 @@ function pageAt({ parts, query }: Place): ComponentChildren {
       return id === undefined ? <Rooms query={query} /> : <RoomPage key={id} roomId={id} tab={query.tab ?? ''} />
     case 'reports':
       return <Reports query={query} />
+    case 'wave':
+      return <Wave />
     case 'media':
       return <Media query={query} />
     case 'federation':

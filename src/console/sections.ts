@@ -4,6 +4,7 @@ export const SECTIONS = [
   { id: 'users', title: 'Users', key: 'u' },
   { id: 'rooms', title: 'Rooms', key: 'r' },
   { id: 'reports', title: 'Reports', key: 'p' },
+  { id: 'wave', title: 'Spam wave', key: 'w' },
   { id: 'media', title: 'Media', key: 'm' },
   { id: 'federation', title: 'Federation', key: 'f' },
   { id: 'tokens', title: 'Registration tokens', key: 't' },

@@ -11,7 +11,7 @@ let world: ConsoleWorld
 
 beforeAll(async () => {
   world = await openConsoleWorld({ registration: { enabled: true } })
-  await fillTown(world.server.database.db)
+  await fillTown(world.server.database.connection)
 }, 240_000)
 afterAll(() => world.close())
 

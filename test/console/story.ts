@@ -244,7 +244,7 @@ export const GRAPH: readonly Step[] = [
       await page.getByRole('button', { name: /by the current state/ }).click()
       const details = page.getByRole('complementary', { name: 'The event' })
       await details.getByText('soft-failed').waitFor()
-      await details.getByText(/@bob/).waitFor()
+      await details.getByRole('link', { name: /@bob/ }).waitFor()
       await look('graph-event')
     },
   ],
@@ -256,7 +256,7 @@ export const MODERATION: readonly Step[] = [
     async ({ page, look }) => {
       await menu(page, 'Reports')
       await page.getByText('This is spam.').waitFor()
-      await press(page, 'Show the message')
+      await press(page, 'Show more')
       await page.locator('blockquote').filter({ hasText: '<script>alert(1)</script>' }).waitFor()
       await look('reports')
     },
@@ -270,20 +270,49 @@ export const MODERATION: readonly Step[] = [
     },
   ],
   [
-    'closes the report',
+    'leaves a note, and closes the report with what was decided',
     async ({ page }) => {
+      await page.getByLabel('Note for other administrators').fill('The third time.')
+      await press(page, 'Keep it')
+      await said(page, 'The note is kept.')
+      await page.getByText('The third time.').waitFor()
       await press(page, 'Close the report')
+      await inDialog(page).getByLabel('What was decided').fill('Suspended.')
+      await inDialog(page).getByRole('button', { name: 'Close it' }).click()
       await said(page, 'The report is closed.')
-      await page.getByText('Nothing was reported. Good.').waitFor()
+      await page.getByText('No report is open. Good.').waitFor()
     },
   ],
   [
-    'looks at the other kinds',
+    'finds it among the decided ones, and opens it again',
+    async ({ page, look }) => {
+      await tab(page, 'Decided')
+      await page.getByText('Suspended.').waitFor()
+      await look('reports-decided')
+      await press(page, 'Open it again')
+      await said(page, 'The report is open again.')
+    },
+  ],
+  [
+    'asks for a wave of spam without saying whom',
     async ({ page }) => {
-      await tab(page, 'Users')
-      await page.getByText('Nothing was reported. Good.').waitFor()
-      await tab(page, 'Rooms')
-      await page.getByText('Nothing was reported. Good.').waitFor()
+      await menu(page, 'Spam wave')
+      await press(page, 'Find them')
+      await page.getByRole('alert').filter({ hasText: 'everybody' }).waitFor()
+    },
+  ],
+  [
+    'finds the accounts of a wave, and ends it with a click for each verb',
+    async ({ page, look }) => {
+      await page.getByLabel('Name').fill('mall*')
+      await press(page, 'Find them')
+      await page.getByText('These are one account').waitFor()
+      await look('wave')
+      for (const verb of ['Lock', 'Redact', 'Unlock']) {
+        await press(page, verb)
+        await inDialog(page).getByRole('button', { name: verb }).click()
+        await said(page, 'Done, for 1.')
+      }
     },
   ],
   [
@@ -400,10 +429,7 @@ export const OPERATION: readonly Step[] = [
     'finds all of it in the record of acts',
     async ({ page, look }) => {
       await menu(page, 'Record of acts')
-      await page
-        .getByRole('rowheader', { name: /admin\/suspend/ })
-        .first()
-        .waitFor()
+      await page.getByRole('rowheader', { name: 'PUT suspend/{userId}' }).first().waitFor()
       await look('acts')
     },
   ],

@@ -1,5 +1,4 @@
 import { call, path } from '../api.ts'
-import { facts } from '../facts.ts'
 import { useActing } from '../parts/acting.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Moment } from '../parts/moment.tsx'
@@ -8,14 +7,10 @@ import { Shown } from '../parts/state.tsx'
 import { Table } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { to } from '../router.ts'
-import { type Loaded, useData } from '../use-data.ts'
+import { useData } from '../use-data.ts'
+import { UserActions } from './user-actions.tsx'
 import { UserMedia } from './user-media.tsx'
-import { UserBadges, type UserRow } from './users.tsx'
-
-interface User extends UserRow {
-  readonly threepids: readonly { readonly medium: string; readonly address: string }[]
-  readonly external_ids: readonly { readonly auth_provider: string; readonly external_id: string }[]
-}
+import { type User, UserBadges } from './users.tsx'
 
 /** Details give seconds where lists give milliseconds. */
 const toMs = (time: number) => (time < 100_000_000_000 ? time * 1000 : time)
@@ -75,109 +70,6 @@ function Account({ user }: { readonly user: User }) {
         ]}
       />
     </Card>
-  )
-}
-
-function UserActions({ user, of }: { readonly user: User; readonly of: Loaded<User> }) {
-  const { ask, run, isBusy } = useActing()
-  const id = user.name
-  const isSelf = id === facts.user_id
-
-  async function act(done: string, work: () => Promise<unknown>): Promise<void> {
-    if (await run(done, work)) of.reload()
-  }
-
-  async function lock(): Promise<void> {
-    const locked = !user.locked
-    await act(locked ? `${id} is locked.` : `${id} is unlocked.`, () =>
-      call('PUT', path`/_matrix/client/v1/admin/lock/${id}`, { locked }),
-    )
-  }
-
-  async function suspend(): Promise<void> {
-    const suspended = !user.suspended
-    await act(suspended ? `${id} is suspended: they can read, and not write.` : `${id} may write again.`, () =>
-      call('PUT', path`/_matrix/client/v1/admin/suspend/${id}`, { suspended }),
-    )
-  }
-
-  async function resetPassword(): Promise<void> {
-    const answers = await ask({
-      title: 'Set a new password',
-      words: <p>Tell it to {id} on a way that you trust. They can change it on their account page.</p>,
-      fields: [
-        { name: 'password', label: 'New password', kind: 'password', owner: id },
-        { name: 'logout', label: 'End all their sessions', kind: 'checkbox', value: 'yes' },
-      ],
-      verb: 'Set the password',
-    })
-    if (answers === undefined) return
-    const body = { new_password: answers.password ?? '', logout_devices: answers.logout === 'yes' }
-    await act('The password is set.', () => call('POST', path`/_synapse/admin/v1/reset_password/${id}`, body))
-  }
-
-  async function logOut(): Promise<void> {
-    const title = 'End all sessions?'
-    const words = (
-      <p>All apps of {id} have to sign in again. Encrypted messages stay readable if they saved their keys.</p>
-    )
-    if ((await ask({ title, words, verb: 'End them', isGrave: true })) === undefined) return
-    await act('All sessions have ended.', () => call('POST', path`/_hearth/admin/v1/users/${id}/logout`))
-  }
-
-  async function deactivate(): Promise<void> {
-    const answers = await ask({
-      title: 'Deactivate this account?',
-      words: (
-        <p>
-          {id} leaves all rooms and loses their sessions, addresses and keys. Nobody can take the name again. This
-          cannot be undone.
-        </p>
-      ),
-      fields: [{ name: 'erase', label: 'Also show their messages to nobody new', kind: 'checkbox' }],
-      verb: 'Deactivate',
-      isGrave: true,
-      confirm: id,
-    })
-    if (answers === undefined) return
-    await act(`${id} is deactivated.`, () =>
-      call('POST', path`/_synapse/admin/v1/deactivate/${id}`, { erase: answers.erase === 'yes' }),
-    )
-  }
-
-  async function setAdmin(): Promise<void> {
-    const admin = !user.admin
-    const title = admin ? 'Make this user an administrator?' : 'Take the right to administer away?'
-    const words = (
-      <p>{admin ? 'Administrators may do all that this console can do, to everybody.' : `${id} keeps the account.`}</p>
-    )
-    if ((await ask({ title, words, verb: admin ? 'Make administrator' : 'Take it away', isGrave: true })) === undefined)
-      return
-    await act('Done.', () => call('PUT', path`/_synapse/admin/v1/users/${id}/admin`, { admin }))
-  }
-
-  if (user.deactivated || isSelf) return null
-  return (
-    <>
-      <button type="button" class="quiet" disabled={isBusy} onClick={() => void suspend()}>
-        {user.suspended ? 'Release' : 'Suspend'}
-      </button>
-      <button type="button" class="quiet" disabled={isBusy} onClick={() => void lock()}>
-        {user.locked ? 'Unlock' : 'Lock'}
-      </button>
-      <button type="button" class="quiet" disabled={isBusy} onClick={() => void resetPassword()}>
-        Reset password
-      </button>
-      <button type="button" class="quiet" disabled={isBusy} onClick={() => void logOut()}>
-        End sessions
-      </button>
-      <button type="button" class="quiet" disabled={isBusy} onClick={() => void setAdmin()}>
-        {user.admin ? 'No administrator' : 'Make administrator'}
-      </button>
-      <button type="button" class="quiet grave" disabled={isBusy} onClick={() => void deactivate()}>
-        Deactivate
-      </button>
-    </>
   )
 }
 

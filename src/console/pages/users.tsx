@@ -23,6 +23,12 @@ export interface UserRow {
   readonly last_seen_ts: number | null
 }
 
+/** One account, with what lists leave out. */
+export interface User extends UserRow {
+  readonly threepids: readonly { readonly medium: string; readonly address: string }[]
+  readonly external_ids: readonly { readonly auth_provider: string; readonly external_id: string }[]
+}
+
 const SIZE = 50
 /** Lists give milliseconds. */
 const COLUMNS: readonly Column<UserRow>[] = [

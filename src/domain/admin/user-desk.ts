@@ -15,6 +15,7 @@ import {
 } from '../../store/accounts/user-survey.ts'
 import { findThreepidOwner, listUserThreepids } from '../../store/accounts/user-threepids.ts'
 import { findUserNids } from '../../store/accounts/users.ts'
+import { wholeTables } from '../../store/db/whole-tables.ts'
 import { getMemberships, getRooms, type Membership } from '../../store/rooms/rooms.ts'
 import type { Deactivation } from '../accounts/deactivation.ts'
 import type { Passwords } from '../accounts/passwords.ts'
@@ -74,7 +75,7 @@ export function createUserDesk(
       const { from = 0, limit = DEFAULT_LIMIT, order_by: order = 'name', dir } = page
       const size = Math.min(limit, MAX_LIMIT)
       const wanted = { order, isDescending: dir === 'b', from, limit: size }
-      const { total, users } = await surveyUsers({ query: db.scan }, query, wanted)
+      const { total, users } = await surveyUsers(wholeTables(db), query, wanted)
       const end = from + users.length
       return { users: users.map(userView), total, ...(end < total ? { next_token: String(end) } : {}) }
     },

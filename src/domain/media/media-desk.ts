@@ -5,6 +5,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { type Mxc, readMxc, writeMxc } from '../../core/mxc.ts'
 import { userIdsOf } from '../../store/accounts/users.ts'
 import type { Database } from '../../store/db/db.ts'
+import { wholeTables } from '../../store/db/whole-tables.ts'
 import { findMedia, type MediaRow } from '../../store/media/media.ts'
 import {
   findMediaNids,
@@ -123,7 +124,7 @@ export function createMediaDesk(deps: {
       return { media: media.map(view), total, ...(end < total ? { next_token: end } : {}) }
     },
     async usage(query, order, page) {
-      const { total, users } = await surveyUsage({ query: db.scan }, query, order, page)
+      const { total, users } = await surveyUsage(wholeTables(db), query, order, page)
       const end = page.from + users.length
       return { users: users.map((user) => ({ ...user })), total, ...(end < total ? { next_token: end } : {}) }
     },

@@ -22,18 +22,22 @@ export interface SurveyedUser {
   readonly last_seen_at: number | null
 }
 
+const DISPLAYNAME = `p.value::json #>> '{}'`
+const FIELD = (name: string) =>
+  `(SELECT value::json #>> '{}' FROM profile_field p WHERE p.user_nid = a.user_nid AND p.name = '${name}')`
+
 const ORDERS = {
-  name: 'user_id',
-  is_guest: 'is_guest',
-  admin: 'is_admin',
-  deactivated: 'is_deactivated',
-  displayname: 'displayname',
-  avatar_url: 'avatar_url',
-  creation_ts: 'created_at',
-  last_seen_ts: 'last_seen_at',
-  locked: 'is_locked',
-  suspended: 'is_suspended',
-  shadow_banned: 'is_shadow_banned',
+  name: 'u.user_id',
+  is_guest: 'a.is_guest',
+  admin: 'a.is_admin',
+  deactivated: 'a.deactivated_at IS NOT NULL',
+  displayname: DISPLAYNAME,
+  avatar_url: FIELD('avatar_url'),
+  creation_ts: 'a.created_at',
+  last_seen_ts: 'd.last_seen_at',
+  locked: 'a.is_locked',
+  suspended: 'a.is_suspended',
+  shadow_banned: 'a.is_shadow_banned',
 } as const
 
 export type UserOrder = keyof typeof ORDERS
@@ -52,48 +56,56 @@ export interface UserQuery {
   readonly isShadowBanned?: boolean | undefined
 }
 
-const FIELD = (name: string) =>
-  `(SELECT value::json #>> '{}' FROM profile_field p WHERE p.user_nid = a.user_nid AND p.name = '${name}')`
-
 const SURVEY = `SELECT a.user_nid, u.user_id, a.is_guest, a.is_admin, a.deactivated_at IS NOT NULL AS is_deactivated,
     a.erased_at IS NOT NULL AS is_erased, a.is_locked, a.is_suspended, a.is_shadow_banned, a.valid_until, a.appservice_id, a.created_at,
     ${FIELD('displayname')} AS displayname, ${FIELD('avatar_url')} AS avatar_url,
     (SELECT max(last_seen_at) FROM device d WHERE d.user_nid = a.user_nid) AS last_seen_at
   FROM account a JOIN matrix_user u USING (user_nid)`
 
-const WANTED = `($1::text IS NULL OR position($1 IN u.user_id) > 0)
-  AND ($2::text IS NULL OR position(lower($2) IN lower(split_part(u.user_id, ':', 1))) > 0
-    OR position(lower($2) IN lower(${FIELD('displayname')})) > 0)
-  AND ($3::boolean IS NULL OR a.is_guest = $3) AND ($4::boolean IS NULL OR a.is_admin = $4)
-  AND ($5::boolean IS NULL OR (a.deactivated_at IS NOT NULL) = $5) AND ($6::boolean IS NULL OR a.is_locked = $6)
-  AND ($7::boolean IS NULL OR a.is_suspended = $7) AND ($8::boolean IS NULL OR a.is_shadow_banned = $8)`
-
-const valuesOf = (query: UserQuery) => {
-  const { userId, name, isGuest, isAdmin, isDeactivated, isLocked, isSuspended, isShadowBanned } = query
-  const values = [userId, name, isGuest, isAdmin, isDeactivated, isLocked, isSuspended, isShadowBanned]
-  return values.map((value) => value ?? null)
+/** The conditions of a query; `n` is the number of its parameter. */
+const CONDITIONS: { readonly [part in keyof UserQuery]-?: (n: string) => string } = {
+  userId: (n) => `position(${n} IN u.user_id) > 0`,
+  // A name is decoded only if its JSON contains the text, or an escape.
+  name: (n) =>
+    `(position(lower(${n}) IN lower(split_part(u.user_id, ':', 1))) > 0
+      OR ((position(lower(${n}) IN lower(p.value)) > 0 OR position('\\' IN p.value) > 0) AND position(lower(${n}) IN lower(${DISPLAYNAME})) > 0))`,
+  isGuest: (n) => `a.is_guest = ${n}`,
+  isAdmin: (n) => `a.is_admin = ${n}`,
+  isDeactivated: (n) => `(a.deactivated_at IS NOT NULL) = ${n}`,
+  isLocked: (n) => `a.is_locked = ${n}`,
+  isSuspended: (n) => `a.is_suspended = ${n}`,
+  isShadowBanned: (n) => `a.is_shadow_banned = ${n}`,
 }
 
-/** A page of the accounts of this server. Reads all accounts: use a connection for long queries. */
+/** A page of the accounts of this server, in one pass over all of them: use a reader of whole tables. */
 export async function surveyUsers(
   reader: Reader,
   query: UserQuery,
   page: { readonly order: UserOrder; readonly isDescending: boolean; readonly from: number; readonly limit: number },
 ): Promise<{ readonly total: number; readonly users: SurveyedUser[] }> {
   const direction = page.isDescending ? 'DESC NULLS LAST' : 'ASC NULLS FIRST'
-  const values = valuesOf(query)
-  const [[count], users] = await Promise.all([
-    reader.query<{ total: number }>(
-      `SELECT count(*) AS total FROM account a JOIN matrix_user u USING (user_nid) WHERE ${WANTED}`,
-      values,
-    ),
-    reader.query<SurveyedUser>(
-      `SELECT * FROM (${SURVEY} WHERE ${WANTED}) found
-       ORDER BY ${ORDERS[page.order]} ${direction}, user_id LIMIT $9 OFFSET $10`,
-      [...values, page.limit, page.from],
-    ),
-  ])
-  return { total: count?.total ?? 0, users }
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  const conditions = given.map(([part], index) => CONDITIONS[part as keyof UserQuery](`$${index + 3}`))
+  const isNamed = page.order === 'displayname' || query.name !== undefined
+  const names = isNamed ? `LEFT JOIN profile_field p ON p.user_nid = a.user_nid AND p.name = 'displayname'` : ''
+  const seen =
+    page.order === 'last_seen_ts'
+      ? 'LEFT JOIN (SELECT user_nid, max(last_seen_at) AS last_seen_at FROM device GROUP BY user_nid) d ON d.user_nid = a.user_nid'
+      : ''
+  const rows = await reader.query<{ total: number } & { [column in keyof SurveyedUser]: SurveyedUser[column] | null }>(
+    `WITH found AS MATERIALIZED (
+       SELECT a.user_nid, u.user_id, ${ORDERS[page.order]} AS place FROM account a JOIN matrix_user u USING (user_nid) ${names} ${seen}
+       ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}),
+     page AS (SELECT * FROM found ORDER BY place ${direction}, user_id LIMIT $1 OFFSET $2)
+     SELECT s.*, counted.total FROM (SELECT count(*) AS total FROM found) counted
+     LEFT JOIN page ON true LEFT JOIN LATERAL (${SURVEY} WHERE a.user_nid = page.user_nid) s ON true
+     ORDER BY page.place ${direction}, page.user_id`,
+    [page.limit, page.from, ...given.map(([, value]) => value)],
+  )
+  return {
+    total: rows[0]!.total,
+    users: rows.flatMap(({ total: _, ...row }) => (row.user_nid === null ? [] : [row as SurveyedUser])),
+  }
 }
 
 export async function surveyUser(reader: Reader, userId: UserId): Promise<SurveyedUser | undefined> {

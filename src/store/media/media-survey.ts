@@ -69,16 +69,22 @@ export async function surveyUsage(
   { from, limit, isDescending }: Page,
 ): Promise<{ readonly total: number; readonly users: UserUsage[] }> {
   const way = direction(isDescending)
+  const isNamed = query.term !== undefined || order === 'displayname'
+  const names = isNamed ? `LEFT JOIN profile_field p ON p.user_nid = u.user_nid AND p.name = 'displayname'` : ''
+  const displayname = isNamed ? `p.value::json #>> '{}'` : 'NULL::text'
   const rows = await reader.query<UserUsage & { readonly total: number }>(
     `WITH used AS (
-       SELECT u.user_id, p.value::json #>> '{}' AS displayname, count(*) AS media_count, sum(c.bytes)::bigint AS media_length
-       FROM media m JOIN media_content c USING (digest) JOIN matrix_user u USING (user_nid)
-       LEFT JOIN profile_field p ON p.user_nid = u.user_nid AND p.name = 'displayname'
-       WHERE ($1::bigint IS NULL OR m.created_at >= $1) AND ($2::bigint IS NULL OR m.created_at <= $2)
-         AND ($3::text IS NULL OR strpos(lower(u.user_id), lower($3)) > 0 OR strpos(lower(p.value::json #>> '{}'), lower($3)) > 0)
-       GROUP BY u.user_id, p.value)
-     SELECT *, count(*) OVER () AS total FROM used
-     ORDER BY ${USAGE_ORDERS[order]} ${way} NULLS LAST, user_id LIMIT $4 OFFSET $5`,
+       SELECT m.user_nid, count(*) AS media_count, sum(c.bytes)::bigint AS media_length
+       FROM media m JOIN media_content c USING (digest)
+       WHERE m.user_nid IS NOT NULL AND ($1::bigint IS NULL OR m.created_at >= $1) AND ($2::bigint IS NULL OR m.created_at <= $2)
+       GROUP BY m.user_nid),
+     found AS MATERIALIZED (
+       SELECT user_nid, u.user_id, ${displayname} AS displayname, media_count, media_length FROM used JOIN matrix_user u USING (user_nid) ${names}
+       WHERE $3::text IS NULL OR strpos(lower(u.user_id), lower($3)) > 0 OR strpos(lower(${displayname}), lower($3)) > 0),
+     page AS (SELECT * FROM found ORDER BY ${USAGE_ORDERS[order]} ${way} NULLS LAST, user_id LIMIT $4 OFFSET $5)
+     SELECT user_id, media_count, media_length, (SELECT count(*) FROM found) AS total,
+       (SELECT value::json #>> '{}' FROM profile_field f WHERE f.user_nid = page.user_nid AND f.name = 'displayname') AS displayname
+     FROM page ORDER BY ${order === 'displayname' ? 'page.displayname' : USAGE_ORDERS[order]} ${way} NULLS LAST, user_id`,
     [query.after ?? null, query.until ?? null, query.term ?? null, limit, from],
   )
   const users = rows.map(({ total: _total, ...user }) => user)

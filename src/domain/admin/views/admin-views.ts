@@ -18,17 +18,17 @@ export interface AdminViews {
 }
 
 export function createAdminViews(parts: {
-  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'metrics'>
+  readonly base: Pick<Base, 'db' | 'clock' | 'metrics'>
   readonly registry: RoomRegistry
   readonly appservices: AppserviceRegistry
   readonly statistics: Statistics
 }): AdminViews {
-  const { config, db, clock, metrics } = parts.base
+  const { db, clock, metrics } = parts.base
   const { registry, statistics, appservices } = parts
   return {
     files: openConsoleFiles(),
     overview: createOverview({ db, clock, metrics, statistics }),
-    roomPages: createRoomPages({ config, db, registry }),
+    roomPages: createRoomPages({ db, registry }),
     graph: createRoomGraph({ db, registry }),
     operations: createOperationsView({ db, appservices }),
   }

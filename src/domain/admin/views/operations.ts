@@ -1,6 +1,7 @@
 import { type QueueSurvey, surveyQueues } from '../../../store/appservices/appservice-survey.ts'
 import { type BackupRun, listBackups } from '../../../store/backup/backup-runs.ts'
 import type { Database } from '../../../store/db/db.ts'
+import { wholeTables } from '../../../store/db/whole-tables.ts'
 import { pageBindings } from '../../../store/identity/binding-pages.ts'
 import type { AppserviceRegistry } from '../../appservices/registry.ts'
 import { MAX_EVENTS_COUNTED } from '../../limits/console-pages.ts'
@@ -55,7 +56,7 @@ export function createOperationsView({
         }
       })
     },
-    bindings: (wanted) => pageBindings({ query: db.scan }, wanted),
+    bindings: (wanted) => pageBindings(wholeTables(db), wanted),
     backups: () => listBackups(db),
   }
 }

@@ -1,8 +1,8 @@
-import type { Config } from '../../../config/schema.ts'
 import { ProtocolError } from '../../../core/errors.ts'
 import type { RoomId } from '../../../core/ids.ts'
 import { forEachState } from '../../../core/state/trie.ts'
 import type { Database } from '../../../store/db/db.ts'
+import { wholeTables } from '../../../store/db/whole-tables.ts'
 import { type PagedMember, pageMembers, pageRooms, type RoomsWanted } from '../../../store/rooms/room-pages.ts'
 import { describeRooms } from '../../../store/rooms/room-survey.ts'
 import type { RoomRegistry } from '../../rooms/room/registry.ts'
@@ -34,15 +34,13 @@ export interface RoomPages {
 }
 
 export function createRoomPages({
-  config,
   db,
   registry,
 }: {
-  readonly config: Pick<Config, 'server_name'>
   readonly db: Database
   readonly registry: Pick<RoomRegistry, 'get'>
 }): RoomPages {
-  const patient = { query: db.scan }
+  const patient = wholeTables(db)
 
   async function mustKnow(roomId: RoomId) {
     const room = await registry.get(roomId)
@@ -52,7 +50,7 @@ export function createRoomPages({
 
   return {
     async list(wanted) {
-      const rows = await pageRooms(patient, config.server_name, wanted)
+      const rows = await pageRooms(patient, wanted)
       const states = await describeRooms(db, rows, VIEWED_TYPES)
       return {
         rooms: rows.map((row) => ({ ...roomView(row, stateOf(states.get(row.room_nid))), events: row.last_pos })),
