@@ -79,7 +79,7 @@ export async function surveyUsage(
        WHERE m.user_nid IS NOT NULL AND ($1::bigint IS NULL OR m.created_at >= $1) AND ($2::bigint IS NULL OR m.created_at <= $2)
        GROUP BY m.user_nid),
      found AS MATERIALIZED (
-       SELECT user_nid, u.user_id, ${displayname} AS displayname, media_count, media_length FROM used JOIN matrix_user u USING (user_nid) ${names}
+       SELECT used.user_nid, u.user_id, ${displayname} AS displayname, media_count, media_length FROM used JOIN matrix_user u USING (user_nid) ${names}
        WHERE $3::text IS NULL OR strpos(lower(u.user_id), lower($3)) > 0 OR strpos(lower(${displayname}), lower($3)) > 0),
      page AS (SELECT * FROM found ORDER BY ${USAGE_ORDERS[order]} ${way} NULLS LAST, user_id LIMIT $4 OFFSET $5)
      SELECT user_id, media_count, media_length, (SELECT count(*) FROM found) AS total,
