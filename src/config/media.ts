@@ -30,6 +30,12 @@ export const mediaSection = section('Files that users upload, and files of other
     0,
     36_500,
   ),
+  keep_ended_days: integer(
+    'Files of a deactivated account are deleted so many days after its end, except protected and hidden ones; 0: never.',
+    0,
+    0,
+    36_500,
+  ),
   keep_remote_days: integer(
     'Files of other servers are deleted if nobody has used them for so many days, and fetched again on use; 0: never.',
     30,

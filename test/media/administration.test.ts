@@ -228,6 +228,19 @@ describe('the sweeper', () => {
     expect((await desk('POST', `purge_media_cache?before_ts=${Date.now() + 40 * DAY_MS}`)).body).toEqual({ deleted: 1 })
   })
 
+  test('forgets files of ended accounts only where that is configured', async () => {
+    const fay = await register(api, 'fay')
+    const [one, kept] = [await upload(fay), await upload(fay)]
+    await desk('POST', `media/protect/${idOf(kept)}`)
+    const hers = await upload(alice)
+    await api.call('POST', `/_synapse/admin/v1/deactivate/${fay.userId}`, { token: admin.token, body: {} })
+    await sweepAfter(10 * DAY_MS)
+    await sweepAfter(3 * DAY_MS, { keep_ended_days: 7 })
+    expect(await status(one)).toBe(200)
+    await sweepAfter(10 * DAY_MS, { keep_ended_days: 7 })
+    expect([await status(one), await status(kept), await status(hers)]).toEqual([404, 200, 200])
+  })
+
   test('forgets files of our users only where that is configured, and never pictures', async () => {
     const [picture, room, other] = [await upload(alice), await upload(alice), await upload(alice)]
     await api.call('PUT', `/profile/${alice.userId}/avatar_url`, {

@@ -7,6 +7,7 @@ import {
   forgetContent,
   forgetPreviews,
   holdReleased,
+  mediaOfEnded,
   releaseContent,
   unseenLocalMedia,
   unseenRemoteMedia,
@@ -94,11 +95,14 @@ export function createSweep(deps: {
     contents,
     remoteUnseenSince,
     async round() {
-      const { keep_local_days, keep_remote_days } = config.media
+      const { keep_local_days, keep_ended_days, keep_remote_days } = config.media
       const now = clock.now()
       await spool.sweep(now - GRACE_MS)
       let media = await removeAll(() => expiredMedia(db, now, some))
       if (keep_remote_days > 0) media += await remoteUnseenSince(now - keep_remote_days * DAY_MS)
+      if (keep_ended_days > 0) {
+        media += await removeAll(() => mediaOfEnded({ query: db.scan }, now - keep_ended_days * DAY_MS, some))
+      }
       if (keep_local_days > 0 && now >= nextLocalAt) {
         media += await localUnseenSince(now - keep_local_days * DAY_MS)
         nextLocalAt = now + DAY_MS

@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: media, media_content, media_thumbnail, url_preview, profile_field, state_key, event
+// Tables: account, media, media_content, media_thumbnail, url_preview, profile_field, state_key, event
 
 /** Removes media and marks their content for the next check. Gives the removed media. */
 export async function deleteMedia(
@@ -96,6 +96,16 @@ export function unseenLocalMedia(
      ORDER BY m.media_nid LIMIT $4`,
     [ownServer, before, after, atMost],
   )
+}
+
+/** Media of accounts that ended before a time. Protected and quarantined media are left out. */
+export async function mediaOfEnded(reader: Reader, before: number, atMost: number): Promise<number[]> {
+  const rows = await reader.query<{ media_nid: number }>(
+    `SELECT m.media_nid FROM account a JOIN media m USING (user_nid) JOIN media_content c USING (digest)
+     WHERE a.deactivated_at < $1 AND NOT m.is_protected AND c.quarantined_by IS NULL LIMIT $2`,
+    [before, atMost],
+  )
+  return rows.map(({ media_nid }) => media_nid)
 }
 
 /** The avatar URIs of this server's users, and all that rooms ever had, unparsed. */
