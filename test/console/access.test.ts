@@ -65,6 +65,17 @@ describe('the console is there for administrators alone', () => {
     expect(page.text).not.toContain('hearthcs_')
   })
 
+  it('and the cookie of an account page that was left open opens no console', async () => {
+    const browser = world.browsing()
+    await browser.signIn(await browser.open('/_hearth/account'), 'boss')
+    const jar = [...browser.jar]
+    const [secret = ''] = jar.flatMap(([key, { value }]) => (key.startsWith('hearth-account') ? [value] : []))
+    expect(secret).not.toBe('')
+    const headers = { cookie: `hearth-console=${secret}` }
+    const answer = await fetch(world.origin + CONSOLE, { headers, redirect: 'manual' })
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, expect.stringContaining('sign-in')])
+  })
+
   it('needs a proof that was given just now', async () => {
     const browser = world.browsing()
     const first = await browser.open('/_hearth/account')

@@ -25,12 +25,14 @@ beforeAll(async () => {
   garden = await createRoom(world.api, alice.token, { name: 'Garden', preset: 'public_chat', room_alias_name: 'roses' })
   await join(world.api, bob.token, garden)
   await createRoom(world.api, alice.token, { name: '<img src=x onerror=alert(1)>' })
-  await createRoom(world.api, bob.token)
+  await createRoom(world.api, bob.token, { name: 'They say "hi"' })
 })
 afterAll(() => world.close())
 
+const idsIn = ({ rooms }: Json): string[] => rooms.map(({ room_id }: Json) => room_id)
+
 describe('rooms in pages', () => {
-  const idsOf = ({ rooms }: Json): string[] => rooms.map(({ room_id }: Json) => room_id)
+  const idsOf = idsIn
 
   it('in the order of their members, with what a list shows', async () => {
     const { rooms, total } = await get('/rooms')
@@ -54,6 +56,7 @@ describe('rooms in pages', () => {
     ['localhost', 3],
     ["' OR 1=1 --", 0],
     ['%', 0],
+    ['say "hi"', 1],
   ])('that contain %s', async (search, total) => {
     const answer = await get(`/rooms?search=${enc(search)}`)
     expect([answer.total, answer.rows ?? answer.rooms.length].slice(0, 1)).toEqual([total])
@@ -84,6 +87,24 @@ describe('rooms in pages', () => {
   it.each(['members', 'state', 'graph'])('but no %s of a room that is unknown', async (part) => {
     const { status, body } = await world.ask('GET', `${OWN}/rooms/!gone:localhost/${part}`)
     expect([status, body.errcode]).toEqual([404, 'M_NOT_FOUND'])
+  })
+})
+
+describe('events with escapes that Postgres refuses to decode', () => {
+  const odd = '\\\\u0000\\\\ud83d'
+
+  it('spoil neither the search nor the picture', async () => {
+    const room = await createRoom(world.api, alice.token, { name: 'Odd' })
+    const { db } = world.server.database
+    await db.tx((tx) =>
+      tx.query(
+        `UPDATE event SET json = replace(json, '"Odd"', '"Odd ${odd.replaceAll('\\\\', '\\')}"')
+         WHERE type = 'm.room.name' AND json LIKE '%"Odd"%'`,
+      ),
+    )
+    expect(idsIn(await get('/rooms?search=odd'))).toEqual([room])
+    expect((await get(`/rooms/${enc(room)}/graph`)).events.length).toBeGreaterThan(3)
+    expect(idsIn(await get('/rooms'))).toContain(room)
   })
 })
 
@@ -163,7 +184,7 @@ describe('the overview', () => {
     const after = await get('/overview')
     expect(after.glance.events).toBeGreaterThan(before.glance.events)
     expect(after.glance.requests.count).toBeGreaterThan(before.glance.requests.count)
-    expect(after.size).toMatchObject({ users: 3, rooms: 3, last_backup_at: null })
+    expect(after.size).toMatchObject({ users: 3, rooms: 4, last_backup_at: null })
     expect(after.size.database_bytes).toBeGreaterThan(1_000_000)
     expect(after.federation).toEqual({ behind: [], behind_total: 0, failing_total: 0 })
   })

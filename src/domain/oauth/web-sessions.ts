@@ -27,22 +27,25 @@ export interface WebSession {
   readonly isRecent: boolean
 }
 
+/** What a browser is signed in to. The secret of one place opens no other. */
+export type WebPlace = 'account' | 'console'
+
 /** Sessions of browsers on the pages of this server. Apps have sessions of their own; these give no access to the client API. */
 export interface WebSessions {
   /** A secret for a browser in which nobody is signed in. */
   newSecret(): string
   /** Signs a browser in, and gives the secret for its cookie. */
-  signIn(userNid: number): Promise<string>
+  signIn(userNid: number, place?: WebPlace): Promise<string>
   /** Signs in the owner of an account that was just made. */
   signInAs(userId: UserId): Promise<string>
   /** @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED` */
   signInByPassword(name: string, password: string, address: string): Promise<string>
   /** Consumes a login token. It says when its person proved who they are: else that counts as long ago. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
   signInByToken(token: string): Promise<string>
-  find(secret: string | undefined): Promise<WebSession | undefined>
+  find(secret: string | undefined, place?: WebPlace): Promise<WebSession | undefined>
   /** Keeps this browser signed in although its user has just changed the password. */
   keep(secret: string): Promise<void>
-  signOut(secret: string): Promise<void>
+  signOut(secret: string, place?: WebPlace): Promise<void>
   signOutAll(userNid: number): Promise<void>
 }
 
@@ -61,16 +64,18 @@ export function createWebSessions(deps: {
   const { db, clock, random, logins, loginTokens } = deps
   const newSecret = (): string => random.bytes(SECRET_BYTES).toString('base64url')
 
-  async function begin(tx: Tx, userNid: number, provenAt = clock.now()): Promise<string> {
+  const hashOf = (secret: string, place: WebPlace) => hashToken(place === 'account' ? secret : `${place} ${secret}`)
+
+  async function begin(tx: Tx, userNid: number, provenAt = clock.now(), place: WebPlace = 'account'): Promise<string> {
     const secret = newSecret()
-    const session = { hash: hashToken(secret), userNid, provenAt, now: clock.now() }
+    const session = { hash: hashOf(secret, place), userNid, provenAt, now: clock.now() }
     await insertWebSession(tx, session, MAX_WEB_SESSIONS_PER_USER)
     return secret
   }
 
   return {
     newSecret,
-    signIn: (userNid) => db.tx((tx) => begin(tx, userNid)),
+    signIn: (userNid, place) => db.tx((tx) => begin(tx, userNid, undefined, place)),
     async signInAs(userId) {
       const nids = await findUserNids(db, [userId])
       const userNid = nids.get(userId)
@@ -92,10 +97,10 @@ export function createWebSessions(deps: {
         const { userNid, provenAt = LONG_AGO } = await loginTokens.redeem(tx, token)
         return begin(tx, userNid, provenAt)
       }),
-    async find(secret) {
+    async find(secret, place = 'account') {
       if (secret === undefined || !SECRET.test(secret)) return undefined
       const now = clock.now()
-      const hash = hashToken(secret)
+      const hash = hashOf(secret, place)
       const since = { usedAt: now - WEB_SESSION_IDLE_MS, createdAt: now - WEB_SESSION_MS }
       const row = await findWebSession(db, hash, since)
       if (row === undefined) return undefined
@@ -109,7 +114,7 @@ export function createWebSessions(deps: {
       }
     },
     keep: (secret) => db.tx((tx) => restampWebSession(tx, hashToken(secret))),
-    signOut: (secret) => db.tx((tx) => deleteWebSession(tx, hashToken(secret))),
+    signOut: (secret, place = 'account') => db.tx((tx) => deleteWebSession(tx, hashOf(secret, place))),
     signOutAll: (userNid) => db.tx((tx) => deleteWebSessionsOf(tx, userNid)),
   }
 }

@@ -32,7 +32,7 @@ export const noConsoleCookie = (config: Addresses): string => setCookie(config, 
 /** The administrator whose console a request comes from, by the cookie alone: good for pages, which change nothing. */
 export async function consoleOperator(services: Parts, cookie: Cookie): Promise<ConsoleOperator | undefined> {
   const secret = cookie(cookieName(services.config, 'console'))
-  const session = await services.oauth.webSessions.find(secret)
+  const session = await services.oauth.webSessions.find(secret, 'console')
   if (secret === undefined || session === undefined) return undefined
   const { userId, userNid } = session
   const requester = { userId, userNid, deviceId: '', tokenNid: 0, isGuest: false }

@@ -45,6 +45,6 @@ async function enter(request: EndpointRequest, services: Services): Promise<RawR
     return pageReply(services, 'console-refused.page', { user_id: userId }, look)
   }
   const act = { actor: userId, act: `GET ${CONSOLE}`, target: userId }
-  const secret = await admin.audit.record(act, () => oauth.webSessions.signIn(userNid))
+  const secret = await admin.audit.record(act, () => oauth.webSessions.signIn(userNid, 'console'))
   return pageFor(services, userId, secret, [consoleCookie(config, secret)])
 }

@@ -24,10 +24,17 @@ export interface PagedRoom extends SurveyedRoom {
   readonly total: number
 }
 
-const NAME = `(SELECT e.json FROM state_key k CROSS JOIN LATERAL (
+/**
+ * An event's JSON with spaces in place of escapes such as \u0000. Postgres refuses to decode some of them, and one event of somebody who
+ * knows that would spoil every list that it is in.
+ */
+const decodable = (json: string) => `(CASE WHEN position('\\u' IN ${json}) = 0 THEN ${json}
+    ELSE regexp_replace(replace(${json}, '\\\\', ''), '\\\\u[0-9a-fA-F]{4}', ' ', 'g') END)::json`
+
+const NAME = `(SELECT ${decodable('e.json')} FROM state_key k CROSS JOIN LATERAL (
     SELECT c.event_nid FROM state_change c WHERE c.room_nid = k.room_nid AND c.key_id = k.key_id AND c.chain = 0 AND c.seq <= r.state_seq
     ORDER BY c.seq DESC LIMIT 1) c JOIN event e USING (event_nid)
-  WHERE k.room_nid = r.room_nid AND k.type = 'm.room.name' AND k.state_key = '')::json #>> '{content,name}'`
+  WHERE k.room_nid = r.room_nid AND k.type = 'm.room.name' AND k.state_key = '') #>> '{content,name}'`
 
 /** A page of all rooms, in one pass over them and, for the order of their members, over all memberships: use a reader of whole tables. */
 export function pageRooms(reader: Reader, { search, order, from, limit }: RoomsWanted): Promise<PagedRoom[]> {
@@ -102,11 +109,12 @@ export interface GraphRow {
  * found among all that have no place in the timeline.
  */
 export function readGraph(reader: Reader, roomNid: number, before: number, limit: number): Promise<GraphRow[]> {
-  const columns = `event_nid, room_pos, event_id, type, origin_server_ts, standing, reason, sender_nid, json`
+  const columns = `event_nid, room_pos, event_id, type, origin_server_ts, standing, reason, sender_nid, octet_length(json) AS json_bytes,
+    ${decodable('json')} AS parsed`
   return reader.query<GraphRow>(
     `SELECT e.event_nid, e.room_pos, e.event_id, e.type, e.origin_server_ts, u.user_id AS sender, e.standing, e.reason,
-       octet_length(e.json) AS json_bytes, e.json::json ->> 'state_key' AS state_key, e.json::json ->> 'depth' AS depth,
-       e.json::json ->> 'prev_events' AS prev_events
+       e.json_bytes, e.parsed ->> 'state_key' AS state_key, e.parsed ->> 'depth' AS depth,
+       e.parsed ->> 'prev_events' AS prev_events
      FROM ((SELECT ${columns} FROM event WHERE room_nid = $1 AND room_pos < $2 ORDER BY room_pos DESC LIMIT $3)
        UNION ALL
        (SELECT ${columns} FROM event WHERE room_nid = $1 AND room_pos IS NULL AND standing IN ('rejected', 'soft-failed')

@@ -6,7 +6,7 @@ export const endConsoleSession = endpoint(
   { auth: 'admin' },
   async (request, services) => {
     const operator = await consoleOperator(services, (name) => request.cookie(name))
-    if (operator !== undefined) await services.oauth.webSessions.signOut(operator.secret)
+    if (operator !== undefined) await services.oauth.webSessions.signOut(operator.secret, 'console')
     return rawReply({ headers: { 'set-cookie': [noConsoleCookie(services.config)] }, body: '{}' })
   },
 )
