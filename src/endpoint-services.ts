@@ -1,7 +1,7 @@
 import type { Areas } from './areas.ts'
 import { listSettings } from './config/render.ts'
 import { createDehydratedDevices } from './domain/keys/dehydrated-devices.ts'
-import { gatedAliases } from './domain/moderation/gated-aliases.ts'
+import { gatedAddressInvites, gatedAliases } from './domain/moderation/gated-aliases.ts'
 import {
   shadowAddressInvites,
   shadowDirectory,
@@ -20,6 +20,7 @@ export function endpointServices(areas: Areas): Services {
   const { acting, reading, syncing } = rooms
   const contact = addresses.contact.services
   const { shadowBans } = areas.roomBase
+  const { gate } = rooms.moderation
   return {
     config: base.config,
     clock: base.clock,
@@ -49,10 +50,10 @@ export function endpointServices(areas: Areas): Services {
     archives: areas.archives,
     rooms: acting.rooms,
     upgrades: shadowUpgrades(acting.upgrades, shadowBans),
-    addressInvites: shadowAddressInvites(acting.addressInvites, shadowBans),
+    addressInvites: shadowAddressInvites(gatedAddressInvites(acting.addressInvites, gate), shadowBans),
     thirdPartyInvites: acting.thirdPartyInvites,
     roomReader: reading.roomReader,
-    aliases: gatedAliases(reading.aliases, rooms.moderation.gate),
+    aliases: gatedAliases(reading.aliases, gate),
     spaces: reading.spaces,
     receipts: shadowReceipts(reading.receipts, shadowBans),
     threadSubscriptions: reading.threadSubscriptions,

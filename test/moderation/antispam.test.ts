@@ -172,6 +172,11 @@ describe('options', () => {
     const own = await createRoom(office.api, bob.token)
     const invited = await ask(bob, 'POST', `/rooms/${enc(own)}/invite`, { user_id: alice.userId })
     expect([invited.status, invited.body.error]).toEqual([403, `Invitations from ${bob.userId} are not accepted here.`])
+    const address = { id_server: '127.0.0.1:1', id_access_token: 'x', medium: 'email', address: 'a@example.org' }
+    const byAddress = await ask(bob, 'POST', `/rooms/${enc(own)}/invite`, address)
+    expect([byAddress.status, byAddress.body.error]).toEqual([403, invited.body.error])
+    const withRoom = await ask(bob, 'POST', '/createRoom', { invite_3pid: [address] })
+    expect([withRoom.status, withRoom.body.error]).toEqual([403, invited.body.error])
     expect((await ask(alice, 'POST', `/rooms/${enc(room)}/invite`, { user_id: bob.userId })).status).toBe(200)
     for (const name of ['administrator', 'support']) {
       const free = await office.api.request('GET', `/register/available?username=${name}`)

@@ -55,7 +55,7 @@ export function createAccountTerms(deps: {
     async renew(userId, until = clock.now() + VALID_MS) {
       const { user_nid, is_admin } = await activeAccount(db, userId, config.server_name)
       if (is_admin) throw new ProtocolError('M_FORBIDDEN', `${userId} is an administrator: such accounts do not end.`)
-      await db.tx((tx) => setValidity(tx, user_nid, until))
+      await db.tx((tx) => setValidity(tx, user_nid, until, clock.now()))
       sessions.forget(user_nid)
       if (until <= clock.now()) wake()
       return until

@@ -8,4 +8,4 @@ export const REPORTS_KEPT_MS = 365 * 24 * 60 * 60 * 1_000
 export const MAX_NOTE_CHARS = 10_000
 export const MAX_NOTES_PER_REPORT = 200
 /** Characters of a reported event that are kept as it was. */
-export const MAX_REPORTED_EVENT_CHARS = 65_536
+export const MAX_REPORTED_EVENT_CHARS = 8_192

@@ -20,6 +20,8 @@ export interface Gate {
   /** A user of another server joins or knocks through this one. @param isAsked whether the service is asked too */
   remoteJoin(userId: UserId, roomId: RoomId, isAsked: boolean): Promise<void>
   invite(sender: UserId, target: UserId, roomId: RoomId): Promise<void>
+  /** An invitation to somebody whose user id is not known yet. The service is not asked. */
+  inviteByAddress(sender: UserId, roomId: RoomId | undefined): Promise<void>
   remoteInvite(sender: UserId, target: UserId, roomId: RoomId, event: JsonObject): Promise<void>
   createRoom(userId: UserId): Promise<void>
   createAlias(userId: UserId, alias: string): Promise<void>
@@ -76,12 +78,11 @@ export function createGate(parts: {
     await antispam.ask(question, body)
   }
 
-  async function invite(sender: UserId, target: UserId, roomId: RoomId): Promise<void> {
+  async function mayInvite(sender: UserId, target: UserId | undefined, room: RoomId | undefined): Promise<void> {
     const blocked = isBlocked && (isBlocked(sender) || isBlocked(serverOf(sender)))
-    const reason = blocked
-      ? `Invitations from ${sender} are not accepted here.`
-      : banOf(...ofUser(sender), ['room', roomId], ...ofUser(target))
-    await refuse(sender, reason, { sender, target, roomId })
+    const others = [...(room === undefined ? [] : [['room', room] as const]), ...(target ? ofUser(target) : [])]
+    const reason = blocked ? `Invitations from ${sender} are not accepted here.` : banOf(...ofUser(sender), ...others)
+    await refuse(sender, reason, { sender, target: target ?? null, room: room ?? null })
   }
 
   function name(userId: UserId): void {
@@ -106,11 +107,12 @@ export function createGate(parts: {
       if (isAsked) await ask(user, 'accept_make_join', { user, room })
     },
     async invite(inviter, invitee, room_id) {
-      await invite(inviter, invitee, room_id)
+      await mayInvite(inviter, invitee, room_id)
       await ask(inviter, 'user_may_invite', { inviter, invitee, room_id })
     },
+    inviteByAddress: (sender, roomId) => mayInvite(sender, undefined, roomId),
     async remoteInvite(sender, target, roomId, event) {
-      await invite(sender, target, roomId)
+      await mayInvite(sender, target, roomId)
       await ask(sender, 'federated_user_may_invite', { event })
     },
     async createRoom(user_id) {
@@ -149,6 +151,7 @@ export const OPEN_GATE: Gate = {
   join: nothing,
   remoteJoin: nothing,
   invite: nothing,
+  inviteByAddress: nothing,
   remoteInvite: nothing,
   createRoom: nothing,
   createAlias: nothing,

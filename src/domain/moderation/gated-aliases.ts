@@ -1,3 +1,4 @@
+import type { AddressInvites } from '../rooms/act/address-invites.ts'
 import type { Aliases } from '../rooms/act/aliases.ts'
 import type { Gate } from './gate.ts'
 
@@ -7,5 +8,17 @@ export const gatedAliases = (aliases: Aliases, gate: Pick<Gate, 'createAlias'>):
   async create(by, alias, roomId) {
     await gate.createAlias(by.userId, alias)
     await aliases.create(by, alias, roomId)
+  },
+})
+
+/** Invitations to addresses, which only those send whom the gate lets. */
+export const gatedAddressInvites = (invites: AddressInvites, gate: Pick<Gate, 'inviteByAddress'>): AddressInvites => ({
+  async invite(by, roomId, invited, details) {
+    await gate.inviteByAddress(by.userId, roomId)
+    await invites.invite(by, roomId, invited, details)
+  },
+  async createRoom(by, request, offence) {
+    if ((request.invite_3pid?.length ?? 0) > 0) await gate.inviteByAddress(by.userId, undefined)
+    return invites.createRoom(by, request, offence)
   },
 })

@@ -1,5 +1,5 @@
 import { membershipOf } from '../../core/event/content.ts'
-import { isUserId, type RoomId, type UserId } from '../../core/ids.ts'
+import { isUserId, type RoomId, serverOf, type UserId } from '../../core/ids.ts'
 import type { Rooms } from '../rooms/act/rooms.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Gate } from './gate.ts'
@@ -23,7 +23,9 @@ export function createGatedRooms(rooms: Rooms, gate: Gate, registry: Pick<RoomRe
   return {
     async create(by, request, offence) {
       await gate.createRoom(by.userId)
-      if (request.room_alias_name !== undefined) await gate.createAlias(by.userId, `#${request.room_alias_name}`)
+      if (request.room_alias_name !== undefined) {
+        await gate.createAlias(by.userId, `#${request.room_alias_name}:${serverOf(by.userId)}`)
+      }
       for (const target of request.invite ?? []) {
         // The room has no id yet.
         if (isUserId(target)) await gate.invite(by.userId, target, '' as RoomId)

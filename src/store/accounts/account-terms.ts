@@ -3,12 +3,12 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Tables: account, matrix_user
 
-/** Until when an account is valid; null: for ever. A renewed account is unlocked. */
-export async function setValidity(tx: Tx, userNid: number, until: number | null): Promise<void> {
+/** Until when an account is valid. It is unlocked if its time was over; who was locked by an operator stays locked. */
+export async function setValidity(tx: Tx, userNid: number, until: number, now: number): Promise<void> {
   await tx.query(
-    `UPDATE account SET valid_until = $2, is_locked = is_locked AND valid_until IS NULL
+    `UPDATE account SET valid_until = $2, is_locked = is_locked AND coalesce(valid_until > $3, true)
      WHERE user_nid = $1 AND deactivated_at IS NULL`,
-    [userNid, until],
+    [userNid, until, now],
   )
 }
 
