@@ -5,4 +5,5 @@ const root = document.getElementById('app')
 if (root !== null) {
   root.replaceChildren()
   render(<App />, root)
+  performance.mark('drawn')
 }

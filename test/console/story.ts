@@ -306,7 +306,7 @@ export const MODERATION: readonly Step[] = [
     async ({ page, look }) => {
       await page.getByLabel('Name').fill('mall*')
       await press(page, 'Find them')
-      await page.getByText('These are one account').waitFor()
+      await page.getByText('Found: one account').waitFor()
       await look('wave')
       for (const verb of ['Lock', 'Redact', 'Unlock']) {
         await press(page, verb)

@@ -107,7 +107,7 @@ function Members({ found: { crowd, total, user_ids } }: { readonly found: Found 
   ] as const
 
   return (
-    <Card title={total === 0 ? 'Nobody is like that' : `These are ${who}`}>
+    <Card title={total === 0 ? 'Nobody is like that' : `Found: ${who}`}>
       {total > 0 && (
         <>
           <p class="actions">
