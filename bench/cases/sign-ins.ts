@@ -55,12 +55,15 @@ export async function measureSignIns(options: BenchOptions): Promise<Measurement
     const idle = await noticed(bystanders, () => new Promise((resolve) => setTimeout(resolve, options.seconds * 1_000)))
     const rows = [row('nobody signs in', idle.seen, idle.seen)]
     for (const kind of ['oauth', 'password'] as const) {
+      const before = target.usage()
       const ask = () => driver.ask<SignInsTask, SignInsResult>({ ...task, kind })
       const { seen, result } = await noticed(bystanders, ask)
+      const after = target.usage()
+      const cpu = ((after.server?.cpuSeconds ?? 0) - (before.server?.cpuSeconds ?? 0)) / options.seconds
       const name = `${PER_SECOND} a second by ${kind === 'oauth' ? 'OAuth' : 'password'}`
       const { p50Ms, p99Ms } = latenciesOf(result.times)
       const note = `signed in ${result.done}, told to wait ${result.refused}, still waiting ${result.waiting}, failed ${result.failed}`
-      rows.push(row(name, seen, idle.seen, `${note}; a sign-in ${p50Ms.toFixed(0)}/${p99Ms.toFixed(0)} ms`))
+      rows.push(row(name, seen, idle.seen, `${note}; the server took ${cpu.toFixed(2)} cores; a sign-in ${p50Ms.toFixed(0)}/${p99Ms.toFixed(0)} ms`))
     }
     for (const bystander of bystanders) await bystander.close()
     const after = await probe.read(target)
