@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import type { Plugin } from 'vitest/config'
+import type { Plugin, ResolvedConfig } from 'vite'
 import { PROJECT_ROOT } from './project.ts'
 
 const SOURCES = join(PROJECT_ROOT, 'src') + sep
@@ -17,17 +17,18 @@ export const IS_COMPILED = /\/dist-test\//
  * is looked up at each use, which costs a fifth of the time of all tests.
  */
 export function compiledSources(): Plugin {
-  let isWatching = false
+  let config: ResolvedConfig
+  /** Whoever watches the files has Vite look after what changes. */
+  const isWatching = () => config.server.watch !== null
   return {
     name: 'compiled-sources',
     enforce: 'pre',
-    configResolved({ server }) {
-      // Whoever watches the files has Vite look after what changes.
-      isWatching = server.watch !== null
+    configResolved(resolved) {
+      config = resolved
     },
-    buildStart: () => (isWatching ? undefined : compile()),
+    buildStart: () => (isWatching() ? undefined : compile()),
     resolveId(source, importer) {
-      if (isWatching || importer === undefined || !source.startsWith('.')) return undefined
+      if (isWatching() || importer === undefined || !source.startsWith('.')) return undefined
       const file = resolve(dirname(importer), source)
       return isOfServer(file) ? compiledOf(file) : undefined
     },
