@@ -10,8 +10,9 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, 'test/**/*.long.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/answered.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // A busy machine is not a reason to fail: `waitUntil` gives up before.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     server: { deps: { external: [IS_COMPILED] } },
     pool: 'forks',
     // Twice the two cores this is measured on: tests also wait.

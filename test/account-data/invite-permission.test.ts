@@ -3,6 +3,7 @@ import type { UserId } from '../../src/core/ids.ts'
 import { inviteVerdict } from '../../src/core/invite-permission.ts'
 import { type House, inRoom, openHouse, type Person } from '../rooms/people.ts'
 import { type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
+import { cpuMs } from '../support/slowness.ts'
 
 let house: House
 let alice: Person
@@ -115,8 +116,9 @@ describe('the verdict on an invitation', () => {
 
   it('costs little for hostile globs', () => {
     const blocked_users = Array.from({ length: 1_000 }, (_, n) => `${'*a'.repeat(120)}${n}`)
-    const begun = performance.now()
-    expect(inviteVerdict({ [type]: { blocked_users } }, `@${'a'.repeat(200)}:b` as UserId)).toBe('allow')
-    expect(performance.now() - begun).toBeLessThan(1_000)
+    const took = cpuMs(() =>
+      expect(inviteVerdict({ [type]: { blocked_users } }, `@${'a'.repeat(200)}:b` as UserId)).toBe('allow'),
+    )
+    expect(took).toBeLessThan(1_000)
   })
 })

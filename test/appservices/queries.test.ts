@@ -156,7 +156,7 @@ describe('queries of services that do not answer well', () => {
     for (const answer of [ping, half]) {
       expect(answer).toMatchObject({ status: 504, body: { errcode: 'M_CONNECTION_TIMEOUT' } })
     }
-  }, 30_000)
+  })
 })
 
 describe.each(ROOTS)('third-party lookups over all services, at %s', (root) => {

@@ -205,7 +205,7 @@ describe('without a server', () => {
   beforeAll(async () => {
     bob = await login(api, 'bob', 'a third password')
     await server.kill('SIGTERM')
-  }, 30_000)
+  })
 
   test('the same is done, and counts when it starts', async () => {
     expect(await done(['user', 'list', '--name', 'bob'])).toContain('@bob:localhost')

@@ -49,10 +49,13 @@ it('a room that cannot be written to keeps no other waiting, and is tried again'
   await delayed.sendDue(() => false)
   expect(sent).toEqual(['good'])
   isBroken = false
-  now += DELAYED_RETRY_MS
-  await delayed.sendDue(() => false)
+  // On a busy machine it is also a room that takes long.
+  await waitUntil('all to be sent', async () => {
+    now += DELAYED_RETRY_MS
+    await delayed.sendDue(() => false)
+    return (await delayed.list(by)).length === 0
+  })
   expect(sent).toHaveLength(DELAYED_SENT_AT_ONCE + 21)
-  expect(await delayed.list(by)).toEqual([])
 }, 60_000)
 
 it('an event of a user who sends too much just now is sent later, and not lost', async () => {
@@ -61,15 +64,17 @@ it('an event of a user who sends too much just now is sent later, and not lost',
     if (room-- <= 0) throw new ProtocolError('M_LIMIT_EXCEEDED', 'Too many requests.')
     return `$${type}` as EventId
   })
+  const isSent = (id: string, eventId: string) =>
+    waitUntil(eventId, async () => (await delayed.get(by, id)).event_id === eventId)
   const [first, second] = [await schedule('!a:hs', 'first', 1), await schedule('!a:hs', 'second', 2)]
   now += 10
   await delayed.sendDue(() => false)
-  expect(await delayed.get(by, first)).toMatchObject({ event_id: '$first' })
+  await isSent(first, '$first')
   expect((await delayed.get(by, second)).finalised_ts).toBeUndefined()
   room = 1
   now += DELAYED_RETRY_MS
   await delayed.sendDue(() => false)
-  expect(await delayed.get(by, second)).toMatchObject({ event_id: '$second' })
+  await isSent(second, '$second')
 })
 
 it('a room that takes long keeps no other waiting, and loses nothing', async () => {

@@ -108,7 +108,7 @@ describe('keys of users of another server', () => {
     const start = Date.now()
     const { failures } = await query({ [`@m:${stranger.name}`]: [] }, 300)
     expect(Object.keys(failures)).toEqual([stranger.name])
-    expect(Date.now() - start).toBeLessThan(3_000)
+    expect(Date.now() - start).toBeLessThan(9_000)
     stranger.front.handler = handler
   })
 

@@ -71,8 +71,12 @@ test('a thread is the same on both servers, also where its root came after its r
     [beta, bob],
   ] as const) {
     const path = `/_matrix/client/v1/rooms/${enc(room)}/relations/${enc(root)}?recurse=true&limit=10`
-    const { chunk } = await at.api.call('GET', path, { token })
-    expect(chunk.map(({ event_id }: Json) => event_id)).toEqual([edit, last, early])
+    const related = await waitUntil('the edit', async () => {
+      const { chunk } = await at.api.call('GET', path, { token })
+      const ids: string[] = chunk.map(({ event_id }: Json) => event_id)
+      return ids.includes(edit) && ids
+    })
+    expect(related).toEqual([edit, last, early])
   }
   const list = await beta.api.call('GET', `/_matrix/client/v1/rooms/${enc(room)}/threads`, { token: bob.token })
   expect(list.chunk.map(({ event_id }: Json) => event_id)).toContain(root)

@@ -125,7 +125,7 @@ export async function tokenAtClient(page: Page, world: SsoWorld): Promise<string
 /** Waits for a page with this heading; says which one there is instead. */
 export async function shows(page: Page, heading: string): Promise<void> {
   const found = page.getByRole('heading', { level: 1, name: heading, exact: true })
-  await found.waitFor({ timeout: 10_000 }).catch(async () => {
+  await found.waitFor({ timeout: 30_000 }).catch(async () => {
     throw new Error(`expected "${heading}", found "${await page.locator('h1').innerText()}" at ${page.url()}`)
   })
 }

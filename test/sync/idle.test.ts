@@ -47,7 +47,7 @@ it('an incremental sync that finds nothing asks the database nothing at all', as
       expect([body.rooms, body.to_device.events]).toEqual([undefined, []])
     }
   })
-}, 30_000)
+})
 
 test('B20: unsigned.membership of who was there all the time costs no query', async () => {
   const room = await alice.createRoom({ preset: 'public_chat' })
@@ -62,4 +62,4 @@ test('B20: unsigned.membership of who was there all the time costs no query', as
     const shown = body.rooms.join[room].timeline.events.map(({ unsigned }: Json) => unsigned.membership)
     expect(shown).toEqual(['join', 'join'])
   })
-}, 30_000)
+})

@@ -77,7 +77,7 @@ describe('an answer of sync', () => {
     await alice.send({ [bob.userId]: { '*': { number: 1 } } })
     const begun = performance.now()
     expect((await Promise.all(waiting)).map(numbersIn)).toEqual([[1], [1]])
-    expect(performance.now() - begun).toBeLessThan(5_000)
+    expect(performance.now() - begun).toBeLessThan(15_000)
   })
 })
 

@@ -3,6 +3,7 @@ import { describe, expect, it, test } from 'vitest'
 import { compileExpression, needsEngine } from '../../../src/core/appservice/expression.ts'
 import { indexNamespaces } from '../../../src/core/appservice/namespace-index.ts'
 import { conflictsOf, readRegistration } from '../../../src/core/appservice/registration.ts'
+import { cpuMs } from '../../support/slowness.ts'
 
 const GOOD = {
   id: 'irc',
@@ -142,9 +143,8 @@ describe('namespaces', () => {
 
   it('takes linear time for an expression that would never end elsewhere', () => {
     const expression = compileExpression('@(a+)+$', RE2JS)
-    const start = performance.now()
-    expect(expression.matches(`@${'a'.repeat(20_000)}!`)).toBe(false)
-    expect(performance.now() - start).toBeLessThan(2_000)
+    const took = cpuMs(() => expect(expression.matches(`@${'a'.repeat(20_000)}!`)).toBe(false))
+    expect(took).toBeLessThan(2_000)
   })
 
   it('asks 10,000 of them about a message in under a millisecond', () => {

@@ -254,7 +254,7 @@ describe('facts S20 and S21: the queue', () => {
     address = `now.${address}`
     await invite('!now:hs.test')
     await people.bind(address, userId)
-    await waitUntil('what became due', () => calls.length === 2, { timeoutMs: 4_000 })
+    await waitUntil('what became due', () => calls.length === 2)
     await worker.close()
   })
 

@@ -54,7 +54,7 @@ describe.each(FORMS)('extensions of the %s form', (form) => {
     const since = first.extensions.to_device.next_batch
     const begun = performance.now()
     const second = await client.next({ ...ask(since, 2), timeout: 20_000 })
-    expect(performance.now() - begun).toBeLessThan(5_000)
+    expect(performance.now() - begun).toBeLessThan(15_000)
     expect(numbersOf(second)).toEqual([3])
     expect(numbersOf(await connect(bob).next(ask()))).toEqual([3])
     const last = second.extensions.to_device.next_batch
