@@ -28,8 +28,8 @@ export function compiledSources(): Plugin {
     },
     buildStart: () => (isWatching() ? undefined : compile()),
     resolveId(source, importer) {
-      if (isWatching() || importer === undefined || !source.startsWith('.')) return undefined
-      const file = resolve(dirname(importer), source)
+      if (isWatching() || !/^(\.|\/|file:)/.test(source)) return undefined
+      const file = resolve(dirname(importer ?? ''), source.startsWith('file:') ? fileURLToPath(source) : source)
       return isOfServer(file) ? compiledOf(file) : undefined
     },
   }
