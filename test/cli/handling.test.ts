@@ -128,10 +128,9 @@ describe('beside a running server', () => {
     expect(first).toContain('set media.store to s3')
     expect(await done('media move --to s3')).toContain('3 already there.')
     expect(await done('media verify --store s3')).toBe('3 good, 0 missing, 0 damaged\n')
-    const inUse = { HEARTH__MEDIA__STORE: 's3' }
-    expect(await done('media move --to s3 --remove', inUse)).toBe('3 already there.\n')
-    expect((await hearth('media verify --store directory')).stdout).toContain('0 good, 3 missing')
-    expect(await done('media move --to directory', inUse)).toContain('3 copied.')
+    // The configuration is ahead of the server that runs.
+    const ahead = await hearth('media move --to s3 --remove', { HEARTH__MEDIA__STORE: 's3' })
+    expect([ahead.code, ahead.stderr]).toEqual([2, expect.stringContaining('still uses the files')])
     expect(await done('media verify')).toBe('3 good, 0 missing, 0 damaged\n')
     expect(await readdir(join(server.dataDir, 'data/media/moving'))).toEqual([])
   })
@@ -175,6 +174,7 @@ describe('beside a running server', () => {
     for (const { env, schema, key, holds } of OPTIONS)
       if (schema.secret && holds === undefined && !key.startsWith('database.') && !key.startsWith('media.s3'))
         secrets[env] = canaryFor(schema.pattern, key)
+    secrets.HEARTH__OUTBOUND__PROXY = 'http://hearth:canary-of-the-proxy@proxy.test:3128'
     const provider = "{id: x, name: X, issuer: 'https://x.test', client_id: c, client_secret: canary-in-a-list}"
     await writeFile(join(server.dataDir, 'hearth.yaml'), `sso: {providers: [${provider}]}\n`)
     // The token in a path that nobody serves, and a body that is none: what makes the log speak.
@@ -223,7 +223,12 @@ describe('without a running server', () => {
   test('the same is done, or it is said that it needs one', async () => {
     expect(await done('federation status')).toContain('have everything')
     expect(await done('federation reset other.test')).toContain('No server runs now')
+    const inUse = { HEARTH__MEDIA__STORE: 's3' }
+    expect(await done('media move --to s3 --remove', inUse)).toBe('3 already there.\n')
+    expect((await hearth('media verify --store directory')).stdout).toContain('0 good, 3 missing')
+    expect(await done('media move --to directory', inUse)).toContain('3 copied.')
     expect(await done('media verify')).toBe('3 good, 0 missing, 0 damaged\n')
+    expect((await hearth('support-bundle bundle.tar.gz')).stderr).toContain('is there already')
     expect(await done(`room stats ${room}`)).toContain('m.room.message 1')
     const { code, stderr } = await hearth('config diff --running')
     expect([code, stderr]).toEqual([1, expect.stringContaining('No server runs')])

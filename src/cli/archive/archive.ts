@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
+import { createWriteStream, existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -17,6 +17,7 @@ export interface Archive {
  * @throws Error if the file is there already
  */
 export async function writeArchive<T>(path: string, now: number, fill: (archive: Archive) => Promise<T>): Promise<T> {
+  if (existsSync(path)) throw new Error(`${path} is there already`)
   const part = `${path}.part`
   const file = createWriteStream(part, { flags: 'wx', mode: 0o600 })
   const gzip = createGzip({ level: 6 })

@@ -4,7 +4,9 @@ import type { Config } from '../../config/schema.ts'
 import type { MediaStore } from '../../domain/media/media-store.ts'
 import { createSpool, type Spool } from '../../domain/media/spool.ts'
 import type { Database } from '../../store/db/db.ts'
+import { isWriterPresent, WRITER } from '../../store/db/writer-lock.ts'
 import { type ContentRow, countContents, isContentKnown, noteStored } from '../../store/media/media-contents.ts'
+import { withAdministration } from '../administration.ts'
 import { progressLine } from '../backup/progress-line.ts'
 import { EXIT, type Host, UsageError } from '../command.ts'
 import { withDatabase } from '../database.ts'
@@ -32,7 +34,7 @@ interface Move {
 export async function moveMedia(host: Host, config: Config, to: StoreName, remove: boolean): Promise<number> {
   const from: StoreName = to === 's3' ? 'directory' : 's3'
   const isTargetInUse = config.media.store === to
-  if (remove && !isTargetInUse)
+  if (remove && (!isTargetInUse || (await storeOfServer(host, config)) === from))
     throw new UsageError(
       `the server still uses the files that --remove takes away: set media.store to ${to} and restart it first`,
     )
@@ -52,6 +54,15 @@ export async function moveMedia(host: Host, config: Config, to: StoreName, remov
   } finally {
     await Promise.all([source.close(), target.close()])
   }
+}
+
+/** The store of the server that runs now, which may not be that of the configuration yet; undefined if none runs. */
+async function storeOfServer(host: Host, config: Config): Promise<StoreName | undefined> {
+  if (!(await withDatabase(host, config, (db) => isWriterPresent(db, WRITER)))) return undefined
+  const { in_force }: { in_force: { key: string; value: unknown }[] } = await withAdministration(host, config, (api) =>
+    api.call('GET', '/_hearth/admin/v1/config_changes'),
+  )
+  return in_force.find(({ key }) => key === 'media.store')?.value === 's3' ? 's3' : 'directory'
 }
 
 async function copyAll(host: Host, move: Move, remove: boolean): Promise<Map<Outcome, number>> {

@@ -1,4 +1,4 @@
-import { configDifferences } from '../../config/difference.ts'
+import { configDifferences, ownValues } from '../../config/difference.ts'
 import type { LiveConfig } from '../../config/live.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { ProtocolError } from '../../core/errors.ts'
@@ -27,6 +27,7 @@ export function diagnosticsOf(parts: {
   return {
     recentErrors: serverLog.recent.list,
     configChanges: () => configDifferences(live.config, configured().config),
+    configInForce: () => ownValues(live.config),
     metrics: metrics.text,
   }
 }

@@ -6,6 +6,8 @@ export interface Diagnostics {
   recentErrors(): readonly object[]
   /** What a restart would change: the options whose value in force is not the one that the configuration has now. Secrets are masked. */
   configChanges(): readonly ConfigDifference[]
+  /** The options in force that do not have their default, secrets masked. */
+  configInForce(): readonly { readonly key: string; readonly value: unknown }[]
   /** All metrics, in the text format of Prometheus. */
   metrics(): Promise<string>
 }
@@ -21,6 +23,7 @@ export interface ConfigDifference {
 export const NO_DIAGNOSTICS: Diagnostics = {
   recentErrors: notRunning,
   configChanges: notRunning,
+  configInForce: notRunning,
   metrics: notRunning,
 }
 
