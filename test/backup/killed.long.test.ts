@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openRestoreTarget } from '../../src/store/backup/restore-target.ts'
-import { sendText } from '../support/api.ts'
+import { login, sendText } from '../support/api.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { PROJECT_ROOT } from '../support/project.ts'
 import { startServer } from '../support/server.ts'
@@ -69,8 +69,12 @@ test('kill -9 amid a backup: the server is unharmed, and half a backup counts as
   expect(JSON.parse((await run(['backup', 'list', place, '--json'])).stdout)).toHaveLength(1)
 })
 
-test('kill -9 amid a restore: nothing serves half of it, and the next try ends with the whole', async () => {
-  const { place, run } = kept
+test('kill -9 amid a restore: nothing serves half of it, and the next try ends with the whole, and what ended since', async () => {
+  const { place, run, api } = kept
+  const { token, deviceId } = await login(api, 'alice')
+  expect(await run(['backup', place])).toMatchObject({ code: 0 })
+  await api.call('POST', '/logout', { token })
+  expect(await run(['backup', 'journal', place])).toMatchObject({ code: 0 })
   let cut = 0
   for (let round = 0; cut < KILLS; round++) {
     const database = await createTestDatabase(true)
@@ -101,6 +105,10 @@ test('kill -9 amid a restore: nothing serves half of it, and the next try ends w
           WHERE c.relnamespace = 'public'::regnamespace) AS indexes`,
     )
     expect(row).toEqual(original)
+    const ended = await database.db.query('SELECT 1 FROM device WHERE device_id = $1', [deviceId])
+    expect(ended).toEqual([])
+    const off = await database.db.query(`SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'O'`)
+    expect(off).toEqual([])
     await database.drop()
   }
 })

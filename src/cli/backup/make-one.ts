@@ -72,6 +72,11 @@ export async function makeOne(parts: {
     const { missing } = manifest.media
     if (missing.length > 0)
       host.complain(`${missing.length} media files could not be read and are not in it, such as ${missing[0]}`)
+    // It is made and noted, whatever is wrong with older ones: the schedule makes no other for them.
+    const gone = await retireBackups(store, manifest.id, readKeep(parts.keep)).catch((error: Error) => {
+      throw new Error(`the new backup is whole, but what is not kept could not be removed: ${error.message}`)
+    })
+    if (gone.length > 0) host.print(`Removed, as --keep says: ${gone.join(', ')}`)
     const inTime = await openPointInTime({
       ...by,
       host,
@@ -82,11 +87,6 @@ export async function makeOne(parts: {
     await inTime?.copyFiles(manifest.id)
     line.clear()
     if (inTime) host.print('The files of Postgres are copied too: hearth restore --to TIME.')
-    // It is made and noted, whatever is wrong with older ones: the schedule makes no other for them.
-    const gone = await retireBackups(store, manifest.id, readKeep(parts.keep)).catch((error: Error) => {
-      throw new Error(`the new backup is whole, but what is not kept could not be removed: ${error.message}`)
-    })
-    if (gone.length > 0) host.print(`Removed, as --keep says: ${gone.join(', ')}`)
     return EXIT.ok
   } finally {
     line.clear()

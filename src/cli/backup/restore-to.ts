@@ -87,7 +87,9 @@ export async function restoreTo(
       )
       host.print('Start the server now, and make a backup: the log goes on from there.')
       if (missing > 0)
-        host.complain(`${missing} media files are not at the place: they were uploaded after the last backup.`)
+        host.complain(
+          `${missing} media files are not at the place, as they were uploaded after the last backup, or are damaged there.`,
+        )
       return EXIT.ok
     } finally {
       await db.close().catch(() => {})

@@ -10,7 +10,7 @@ import type { MediaStore } from '../media/media-store.ts'
 import type { Spool } from '../media/spool.ts'
 import { mediaName } from './backup-files.ts'
 import { mapInParallel } from './in-parallel.ts'
-import { newEpoch, type RestoreParts } from './restore-backup.ts'
+import { DamageError, newEpoch, openedBy, type RestoreParts } from './restore-backup.ts'
 
 /** Begins an epoch in a database that went back to a moment, as at the end of a restore. Gives when its newest event is of. */
 export async function beginAfterRecovery(parts: {
@@ -63,7 +63,13 @@ export async function bringMediaBack(
     }
     const source = await store.open(mediaName(set, digest.toString('hex')))
     if (source === undefined) return false
-    const file = await spool.take(unseal.unseal(source as AsyncIterable<Buffer>), Number.MAX_SAFE_INTEGER, bytes)
+    const opened = openedBy(unseal, source as AsyncIterable<Buffer>)
+    // One damaged file does not keep all the rest away.
+    const file = await spool.take(opened, Number.MAX_SAFE_INTEGER, bytes).catch((error: unknown) => {
+      if (!(error instanceof DamageError)) throw error
+      return undefined
+    })
+    if (file === undefined) return false
     try {
       const isWhole = file.digest.equals(digest)
       if (isWhole) await media.put(file)

@@ -175,10 +175,10 @@ async function restoreMedia(parts: RestoreParts, { media: backedUp }: Manifest):
 }
 
 /** A file was read whole, and is not what was encrypted. */
-class DamageError extends Error {}
+export class DamageError extends Error {}
 
 /** Decrypts, and tells what cannot be decrypted from what cannot be read now. */
-async function* openedBy(unseal: Unseal, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* openedBy(unseal: Unseal, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isUnread = false
   async function* read(): AsyncGenerator<Buffer> {
     try {
