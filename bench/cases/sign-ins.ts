@@ -63,7 +63,14 @@ export async function measureSignIns(options: BenchOptions): Promise<Measurement
       const name = `${PER_SECOND} a second by ${kind === 'oauth' ? 'OAuth' : 'password'}`
       const { p50Ms, p99Ms } = latenciesOf(result.times)
       const note = `signed in ${result.done}, told to wait ${result.refused}, still waiting ${result.waiting}, failed ${result.failed}`
-      rows.push(row(name, seen, idle.seen, `${note}; the server took ${cpu.toFixed(2)} cores; a sign-in ${p50Ms.toFixed(0)}/${p99Ms.toFixed(0)} ms`))
+      rows.push(
+        row(
+          name,
+          seen,
+          idle.seen,
+          `${note}; the server took ${cpu.toFixed(2)} cores; a sign-in ${p50Ms.toFixed(0)}/${p99Ms.toFixed(0)} ms`,
+        ),
+      )
     }
     for (const bystander of bystanders) await bystander.close()
     const after = await probe.read(target)
