@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { isIdentityServed } from './domain/identity/is-served.ts'
 import { MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES } from './domain/limits.ts'
 import type { Services } from './domain/services.ts'
+import type { Tracing } from './domain/tracing.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
@@ -26,6 +27,7 @@ import { wellKnownPlugin } from './routes/well-known/plugin.ts'
 export interface AppContext {
   readonly services: Services
   readonly metrics: RequestMetrics
+  readonly tracing?: Tracing | undefined
   readonly log: Logger
 }
 
@@ -46,12 +48,12 @@ const CLIENT = [
 
 /** Builds the HTTP server with a plugin for each configured role; it does not listen yet. */
 export function buildApp(context: AppContext): FastifyInstance {
-  const { services, metrics, log } = context
+  const { services, metrics, tracing, log } = context
   const { roles, federation, trusted_proxies, limits } = services.config
   const addressOf = addressReader(trusted_proxies)
   const longest = Math.max(MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES, limits.max_body_bytes)
   const intake = createBodyIntake({ addressOf, longest, metrics: metrics.arrivals, log })
-  const app = createServer({ log, metrics, intake })
+  const app = createServer({ log, metrics, tracing, intake })
   const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
   const isClient = roles.includes('client')
   const plugins = [

@@ -19,11 +19,13 @@ import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { openRestores } from './domain/restores.ts'
 import type { Services } from './domain/services.ts'
+import type { Tracing } from './domain/tracing.ts'
 import { createUsers } from './domain/users.ts'
 import { openOutbound } from './outbound/outbound.ts'
 import { createKeyFetcher } from './outbound/server-keys.ts'
 import { openDatabase } from './store/db/db.ts'
 import { openLedger } from './store/db/ledger.ts'
+import { traceDatabase } from './store/db/traced-database.ts'
 
 export interface ContextOptions {
   readonly config: Config
@@ -38,6 +40,8 @@ export interface ContextOptions {
   readonly metrics: Metrics
   /** For operators; nothing by default. */
   readonly diagnostics?: Diagnostics | undefined
+  /** Where spans go; nowhere by default. */
+  readonly tracing?: Tracing | undefined
   readonly log: Logger
   /** The memory budget for cached rooms; by default that of `limits.ts`. */
   readonly roomMemoryBytes?: number
@@ -46,6 +50,7 @@ export interface ContextOptions {
 export interface Context {
   readonly services: Services
   readonly metrics: Metrics
+  readonly tracing: Tracing | undefined
   readonly log: Logger
   /** Whether the database answers. */
   ready(): Promise<boolean>
@@ -65,7 +70,9 @@ export async function openBase(options: ContextOptions): Promise<Base> {
   const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const pages = await loadPages(config)
-  const db = openDatabase({ connection, poolSize: config.database.pool_size, observer: metrics.database })
+  const { tracing } = options
+  const opened = openDatabase({ connection, poolSize: config.database.pool_size, observer: metrics.database })
+  const db = tracing === undefined ? opened : traceDatabase(opened, tracing.run)
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   const ready = () =>
@@ -79,6 +86,7 @@ export async function openBase(options: ContextOptions): Promise<Base> {
     random,
     log,
     metrics,
+    tracing,
     diagnostics: options.diagnostics ?? NO_DIAGNOSTICS,
     signingKey,
     identityKeys,
@@ -107,6 +115,7 @@ export async function openHomeserverBase(options: ContextOptions): Promise<Homes
     random: base.random,
     log: base.log,
     metrics: base.metrics,
+    tracing: base.tracing,
     diagnostics: base.diagnostics,
     version: base.version,
     policy: base.policy,

@@ -52,6 +52,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     // No endpoint is mounted here that asks for another.
     services: { admin, config, clock, version, pages, rateLimits, rateLimitOverrides, identity } as Services,
     metrics,
+    tracing: base.tracing,
     log,
     ready: base.ready,
     drain() {},
@@ -60,11 +61,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
 }
 
 export function buildApp(context: AppContext): FastifyInstance {
-  const { services, log, metrics } = context
+  const { services, log, metrics, tracing } = context
   const { trusted_proxies, limits } = services.config
   const addressOf = addressReader(trusted_proxies)
   const intake = createBodyIntake({ addressOf, longest: limits.max_body_bytes, metrics: metrics.arrivals, log })
-  const app = createServer({ log, metrics, intake })
+  const app = createServer({ log, metrics, tracing, intake })
   const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
   for (const plugin of [identityPlugin, identityAdminPlugin]) app.register(plugin, deps)
   return app

@@ -10,13 +10,14 @@ import { homeserverWorkers } from './workers/homeserver-workers.ts'
 
 /** Starts what runs beside the requests. */
 export async function startAreas(areas: Areas): Promise<Context> {
-  const { metrics, log, ready } = areas.base
+  const { metrics, tracing, log, ready } = areas.base
   const running = runningParts(areas)
   await startAll(running)
   metrics.watch(levelsOf(areas))
   return {
     services: endpointServices(areas),
     metrics,
+    tracing,
     log,
     ready,
     listening: areas.sending.outgoing.open,

@@ -242,6 +242,30 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     ),
     socket_mode: socketMode(),
   }),
+  tracing: section(
+    'Spans of requests, statements and sends, for a collector of OpenTelemetry. Without an address there are none.',
+    {
+      otlp_endpoint: Type.Optional(
+        text('Where spans are sent by OTLP over HTTP, without `/v1/traces`.', {
+          format: 'http-url',
+          example: 'http://127.0.0.1:4318',
+        }),
+      ),
+      authorization: Type.Optional(
+        text('The `Authorization` header for the collector, if it wants one.', {
+          secret: true,
+          minLength: 1,
+          example: 'Bearer a-long-word',
+        }),
+      ),
+      sample_ratio: Type.Number({
+        description: 'The share of requests of which spans are sent.',
+        default: 1,
+        exclusiveMinimum: 0,
+        maximum: 1,
+      }),
+    },
+  ),
   well_known: section('What `/.well-known/` tells clients and servers.', {
     client_base_url: Type.Optional(
       text('The homeserver address told to clients. Without it: `public_base_url`.', {

@@ -18,6 +18,7 @@ import type { Pages } from './pages.ts'
 import type { RateLimitOverrides } from './rate-limit-overrides.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Restores } from './restores.ts'
+import type { Tracing } from './tracing.ts'
 import type { Users } from './users.ts'
 
 /**
@@ -31,6 +32,8 @@ export interface Base {
   readonly random: Random
   readonly log: Logger
   readonly metrics: Metrics
+  /** Where spans go, if they go anywhere. */
+  readonly tracing: Tracing | undefined
   readonly diagnostics: Diagnostics
   /** This server's own release: `0.1.0`. */
   readonly version: string

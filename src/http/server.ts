@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
-import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Errcode } from '../core/errors.ts'
 import type { ArrivalMetrics } from '../domain/arrival-metrics.ts'
+import type { RequestSpan, Tracing } from '../domain/tracing.ts'
 import type { BodyIntake } from './body-intake.ts'
 import { answerCors, CORS_HEADERS } from './cors.ts'
 import { judgeFirst } from './expect-continue.ts'
@@ -28,6 +29,7 @@ export interface RequestMetrics {
 export interface ServerOptions {
   readonly log: Logger
   readonly metrics: RequestMetrics
+  readonly tracing?: Tracing | undefined
   readonly intake: BodyIntake
 }
 
@@ -121,6 +123,19 @@ function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
   })
 }
 
+function traceRequests(app: FastifyInstance, tracing: Tracing): void {
+  const spans = new WeakMap<FastifyRequest, RequestSpan>()
+  app.addHook('onRequest', (request, _reply, done) => {
+    const span = tracing.begin()
+    spans.set(request, span)
+    span.within(done)
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    spans.get(request)?.end(request.method, request.operation, reply.statusCode)
+    done()
+  })
+}
+
 /** No route has a schema for the framework (`validate.ts` checks what is sent), so its two compilers are not even loaded. */
 const NO_SCHEMAS = { buildValidator: unused, buildSerializer: unused }
 
@@ -159,6 +174,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('isLate', false)
   app.addContentTypeParser('*', (request, _payload, done) => options.intake.read(request, done))
   app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
+  if (options.tracing) traceRequests(app, options.tracing)
   observe(app, options)
   answerCors(app)
   answerUnrecognised(app)

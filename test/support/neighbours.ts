@@ -23,7 +23,7 @@ export interface Neighbourhood {
 }
 
 /** Homeservers that reach one another over HTTPS on loopback. */
-export function openNeighbourhood(options: Pick<ServerTestOptions, 'clock'> = {}): Neighbourhood {
+export function openNeighbourhood(options: Pick<ServerTestOptions, 'clock' | 'tracing'> = {}): Neighbourhood {
   const authority = createAuthority()
   const all: Neighbour[] = []
   return {

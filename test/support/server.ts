@@ -13,6 +13,7 @@ import type { Clock } from '../../src/domain/clock.ts'
 import { createOwnSigningKey, type OwnSigningKey } from '../../src/domain/federation/own-signing-key.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
+import type { Tracing } from '../../src/domain/tracing.ts'
 import { type RunningServer, startServer as startHearth } from '../../src/server.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
 
@@ -42,6 +43,8 @@ export interface ServerTestOptions {
   readonly signingKey?: SigningKey
   /** The machine's by default. */
   readonly clock?: Clock
+  /** Where spans go; nowhere by default. */
+  readonly tracing?: Tracing
   /** For what is cached about rooms. */
   readonly roomMemoryBytes?: number
   /** One of the test's own, such as a restored one; dropped with the server. */
@@ -84,6 +87,7 @@ export async function startServer(
       identityKeys,
       version: '0.0.0-test',
       ...(options.clock && { clock: options.clock }),
+      tracing: options.tracing,
       ...(options.roomMemoryBytes && { roomMemoryBytes: options.roomMemoryBytes }),
       metrics,
       health: createHealth(),

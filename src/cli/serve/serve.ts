@@ -22,6 +22,7 @@ import { reloadConfig } from './reload.ts'
 import { notifyReady } from './service-manager.ts'
 import { openSigningKey } from './signing-key-file.ts'
 import { spareMemory } from './spare-memory.ts'
+import { startTracing } from './tracing.ts'
 import { releaseOnceSettled } from './young-generation.ts'
 
 export const serveCommand: Command = {
@@ -98,6 +99,8 @@ async function start(host: Host, { live, serverLog, read, flags }: StartParts) {
     const metrics = createMetrics({ version: host.version, node: host.nodeVersion })
     metrics.watchProcess()
     metrics.watchLog(() => serverLog.sampling.counts)
+    const tracing = await startTracing(config.tracing, { version: host.version, log })
+    undo.push(async () => tracing?.close())
     const health = createHealth()
     const certificate = await openCertificate(config.https, { log })
     undo.push(async () => certificate?.close())
@@ -122,6 +125,7 @@ async function start(host: Host, { live, serverLog, read, flags }: StartParts) {
       policy,
       version,
       metrics,
+      tracing,
       diagnostics: diagnosticsOf({ live, serverLog, read, metrics }),
       health,
       certificate,

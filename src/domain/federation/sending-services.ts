@@ -7,6 +7,7 @@ import type { RemoteKeys } from '../keys/remote-keys.ts'
 import type { FederationQueries } from '../rooms/receive/federation-queries.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
 import type { PresenceOf } from '../sync/presence.ts'
+import type { Tracing } from '../tracing.ts'
 import { createFederationQueries } from './ask-peers.ts'
 import { createDeviceListNews } from './device-list-news.ts'
 import type { NewNeighbours } from './new-neighbours.ts'
@@ -36,19 +37,20 @@ export interface SendingServices {
 export function createSendingServices(parts: {
   readonly base: Pick<
     HomeserverBase,
-    'config' | 'db' | 'users' | 'clock' | 'random' | 'log' | 'metrics' | 'policy' | 'outbound'
+    'config' | 'db' | 'users' | 'clock' | 'random' | 'log' | 'metrics' | 'tracing' | 'policy' | 'outbound'
   >
   readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'erasedUsers' | 'sticky'>
 }): SendingServices {
-  const { config, db, users, clock, random, log, metrics, policy, outbound } = parts.base
+  const { config, db, users, clock, random, log, metrics, tracing, policy, outbound } = parts.base
   const { registry, events, userRooms, erasedUsers, sticky } = parts.roomBase
   const serverName = config.server_name
   const peers = createPeers(outbound.federation)
+  const { sendTransaction } = peers
   const outgoing = createOutgoing({
     db,
     serverName,
     policy,
-    peers,
+    peers: { sendTransaction: tracing ? traced(sendTransaction, tracing) : sendTransaction },
     registry,
     events,
     erasedUsers,
@@ -68,6 +70,11 @@ export function createSendingServices(parts: {
     remoteKeys: createRemoteKeys({ peers }),
     askProfile: createRemoteProfiles({ peers, clock }),
   }
+}
+
+/** Sends each transaction as a span. The name of the other server is not in it. */
+function traced(send: Peers['sendTransaction'], tracing: Tracing): Peers['sendTransaction'] {
+  return (...transaction) => tracing.run('federation send', {}, () => send(...transaction))
 }
 
 /** Continues with what the previous process left to send. @param position the newest committed one */

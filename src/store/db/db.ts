@@ -27,7 +27,7 @@ export interface Database extends Reader {
   /** A pool connection for long scans, so that they do not hold up the pipeline. */
   scan<Row extends object = Record<string, unknown>>(text: string, values?: Values): Promise<Row[]>
   /** A pipelined connection of its own, for a writer that must not queue behind reads. */
-  dedicated(prepare?: (client: pg.Client) => Promise<void>): PipelinedConnection
+  dedicated(prepare?: (client: pg.Client) => Promise<void>): Reader & { close(): Promise<void> }
   /** How many transactions and scans wait for a pool connection. */
   waiting(): number
   pool(): PoolUse
