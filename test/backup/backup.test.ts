@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
@@ -16,6 +17,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Manifest } from '../../src/core/backup/manifest.ts'
 import { lastBackup } from '../../src/store/backup/backup-runs.ts'
 import { sendText } from '../support/api.ts'
+import { uploadFile } from '../support/media.ts'
 import { S3_KEYS, startS3Service } from '../support/s3-service.ts'
 import { FILE, type KeptServer, startKeptServer } from './kept-server.ts'
 
@@ -203,6 +205,39 @@ describe('hearth backup verify', () => {
     expect(code).toBe(1)
     rmSync(place, { recursive: true })
   })
+})
+
+test('backup verify --repair puts media of the server in place of damaged and missing ones, encrypted as they were', async () => {
+  const { run, server, alice } = kept
+  await uploadFile(server.baseUrl, alice.token, Buffer.from('another file'), {})
+  const identity = await generateX25519Identity()
+  const key = `${kept.place}-mended.key`
+  writeFileSync(key, identity)
+  for (const options of [[], ['--recipient', await identityToRecipient(identity)]]) {
+    const place = `${kept.place}-mended-${options.length}`
+    expect((await run(['backup', place, ...options])).code).toBe(0)
+    const [one = '', two = ''] = files(join(place, 'media'))
+    writeFileSync(one, 'other')
+    rmSync(two)
+    const reading = options.length === 0 ? [] : ['--identity-file', key]
+    const before = await run(['backup', 'verify', place, ...reading])
+    expect([before.code, before.stdout]).toEqual([1, expect.stringContaining('2 findings')])
+    const mended = await run(['backup', 'verify', place, '--repair', ...reading])
+    expect([mended.code, mended.stdout]).toEqual([0, expect.stringContaining('2 media files replaced')])
+    expect((await run(['backup', 'verify', place, ...reading])).stdout).toContain('All of it is as it was written.')
+    if (options.length > 0) expect(readFileSync(one).includes('age-encryption')).toBe(true)
+  }
+  // What the server does not have any more stays a finding.
+  const place = `${kept.place}-mended-0`
+  const hash = createHash('sha256').update('another file').digest('hex')
+  const [path = ''] = files(join(server.config.data_dir, 'media')).filter((name) =>
+    readFileSync(name).equals(Buffer.from('another file')),
+  )
+  renameSync(path, `${path}.away`)
+  rmSync(files(join(place, 'media')).find((name) => name.endsWith(hash))!)
+  const lost = await run(['backup', 'verify', place, '--repair'])
+  renameSync(`${path}.away`, path)
+  expect([lost.code, lost.stdout]).toEqual([1, expect.stringMatching(/is missing[\s\S]*1 finding:/)])
 })
 
 /** Trying a passphrase takes seconds, by intention. */

@@ -15,13 +15,14 @@ const OPTIONS = {
   keep: { type: 'string' },
   'with-secrets': { type: 'boolean' },
   id: { type: 'string' },
+  repair: { type: 'boolean' },
   json: { type: 'boolean' },
 } as const
 
 export const backupCommand: Command = {
   usage: `[PLACE] [--passphrase | --passphrase-file FILE] [--recipient KEY]... [--keep 7d,4w,12m] [--with-secrets]
        backup list [PLACE] [--json]
-       backup verify [PLACE] [--id ID] [--passphrase | --passphrase-file FILE | --identity-file FILE] [--signed-by KEY]...
+       backup verify [PLACE] [--id ID] [--passphrase | --passphrase-file FILE | --identity-file FILE] [--signed-by KEY]... [--repair]
        backup journal [PLACE] [--passphrase | --passphrase-file FILE] [--recipient KEY]...
        all with [--config FILE] [--set KEY=VALUE]...
 
@@ -34,6 +35,7 @@ Makes a backup of everything, while the server runs or not: the database, media,
   --with-secrets    puts the secrets of the configuration into it
   list              the whole backups of a place
   verify            reads a backup back: who made it, hashes, rows, encryption; and checks some rooms of the database if there is one
+  --repair          with verify: puts media of the server in place of damaged and missing ones
   journal           writes beside the newest backup what ended since, so that a restore ends it again: sessions, passwords, accounts, messages,
                     media. The server does it by itself where backup.place is set (backup.journal_minutes)
   --id              not the newest backup, but this one
@@ -54,6 +56,9 @@ A backup that was cut off counts as none. The next one goes on with the media th
     const keep = values.keep ?? config.backup.keep
     if (keep !== '' && readKeep(keep) === undefined)
       throw new UsageError('--keep takes days, weeks and months, such as 7d,4w,12m')
+    // It writes for whoever the manifest names as readers.
+    if (values.repair === true && values['even-if-unsigned'] === true)
+      throw new UsageError('--repair needs a backup that is signed')
     const log = createLog({ level: 'error', format: 'auto' }, host.isTerminal)
     const store = await openPlace(placeOf(named, config), host, config, log)
     try {
@@ -67,6 +72,7 @@ A backup that was cut off counts as none. The next one goes on with the media th
           log,
           store,
           opened: await openTrusted(store, config, secrets, values),
+          repair: values.repair === true,
         })
       const withSecrets = values['with-secrets'] ?? config.backup.with_secrets
       return await makeOne({ host, loaded, log, store, secrets, keep, withSecrets })

@@ -2,8 +2,11 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { listBackups, openBackup } from '../../domain/backup/backup-files.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
+import { copyMedium } from '../../domain/backup/copy-medium.ts'
+import { openSeal } from '../../domain/backup/seal.ts'
 import { verifyBackup } from '../../domain/backup/verify-backup.ts'
 import { BACKUP_ROOMS_VERIFIED } from '../../domain/limits/backups.ts'
+import { openMediaStore } from '../../domain/media/open-store.ts'
 import { roomsToVerify } from '../../store/backup/sample-rooms.ts'
 import { openDatabase } from '../../store/db/db.ts'
 import { EXIT, type Host } from '../command.ts'
@@ -55,15 +58,28 @@ export async function verifyPlace(parts: {
   readonly log: Logger
   readonly store: BackupStore
   readonly opened: OpenedBackup
+  /** Whether damaged media are replaced from the media of the server. */
+  readonly repair: boolean
 }): Promise<number> {
   const { host, config, log, store } = parts
   const { manifest, unseal } = parts.opened
   const line = progressLine(host)
-  let wrong = 0
-  await verifyBackup(
+  let [wrong, mended] = [0, 0]
+  // Who is to read it need not be here: it is encrypted for their public keys.
+  const media = parts.repair ? openMediaStore({ config, log }) : undefined
+  const seal = media && (await openSeal(store, { recipients: manifest.recipients }))
+  const repair =
+    media && seal && ((digest: string, bytes: number) => copyMedium({ store, seal, media: media.store }, digest, bytes))
+  const verifying = verifyBackup(
     {
       store,
       unseal,
+      repair,
+      mended(what) {
+        mended++
+        line.clear()
+        host.print(`  ${what}: replaced`)
+      },
       progress: line.progress,
       signal: host.stopSignal(),
       found(what) {
@@ -74,19 +90,21 @@ export async function verifyPlace(parts: {
     },
     manifest,
   )
+  await verifying.finally(() => media?.close())
   line.clear()
   const rows = manifest.database.tables.reduce((sum, table) => sum + table.rows, 0)
   const read = `${rows.toLocaleString('en')} rows of ${manifest.database.tables.length} tables, ${manifest.media.files.toLocaleString('en')} media files`
   host.print(`Backup ${manifest.id} of ${manifest.server_name}: ${read}.`)
   if (manifest.media.missing.length > 0)
     host.print(`${manifest.media.missing.length} media files were missing when it was made.`)
+  if (mended > 0) host.print(`${mended} media file${mended === 1 ? '' : 's'} replaced from the media of the server.`)
   if (wrong > 0) {
     host.print(
       `${wrong} finding${wrong === 1 ? '' : 's'}: do not rely on it. Make another backup, and look after the disk.`,
     )
     return EXIT.failure
   }
-  host.print('All of it is as it was written.')
+  host.print(mended > 0 ? 'All of the rest is as it was written.' : 'All of it is as it was written.')
   return verifySomeRooms(host, config, log, manifest.server_name)
 }
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   BACKUP_FORMAT,
   type BackedUpRows,
@@ -12,8 +11,9 @@ import type { Snapshot, SnapshotTable } from '../../store/backup/snapshot.ts'
 import type { Clock } from '../clock.ts'
 import { BACKUP_MEDIA_AT_ONCE, BACKUP_PORTION_BYTES, BACKUP_SHARE_OF_TABLES } from '../limits/backups.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { claimPlace, folderOf, manifestName, mediaName, once, sha256Of, writeFile } from './backup-files.ts'
+import { claimPlace, folderOf, manifestName, once, sha256Of, writeFile } from './backup-files.ts'
 import type { BackupStore } from './backup-store.ts'
+import { copyMedium } from './copy-medium.ts'
 import { mapInParallel } from './in-parallel.ts'
 import { mediaIn, mediaOfSet } from './media-list.ts'
 import { portionsOf } from './portions.ts'
@@ -176,29 +176,10 @@ async function copyMedia(
   let done = 0
   await mapInParallel(mediaIn(list), BACKUP_MEDIA_AT_ONCE, async ({ digest, bytes }) => {
     signal.throwIfAborted()
-    if (!present.has(digest) && !(await copyOne(digest, bytes))) missing.push(digest)
+    if (!present.has(digest) && !(await copyMedium({ store, seal, media }, digest, bytes))) missing.push(digest)
     done += bytes
     progress('media', done, of)
   })
   progress('media', of, of)
   return { files, bytes: of, missing: missing.sort() }
-
-  /** False if the media store does not have it, or has other bytes under its name. */
-  async function copyOne(digest: string, bytes: number): Promise<boolean> {
-    const source = await media.open(Buffer.from(digest, 'hex'))
-    if (source === undefined) return false
-    const hash = createHash('sha256')
-    const name = mediaName(seal.set, digest)
-    await store.write(name, seal.seal(hashed(source, hash), bytes))
-    if (hash.digest('hex') === digest) return true
-    await store.remove(name)
-    return false
-  }
-}
-
-async function* hashed(source: AsyncIterable<Buffer>, hash: ReturnType<typeof createHash>): AsyncGenerator<Buffer> {
-  for await (const chunk of source) {
-    hash.update(chunk)
-    yield chunk
-  }
 }

@@ -14,6 +14,10 @@ export interface VerifyParts {
   readonly unseal: Unseal
   readonly progress: Progress
   readonly signal: AbortSignal
+  /** Puts a good copy in place of a damaged or missing medium; false where there is none. */
+  readonly repair?: ((digest: string, bytes: number) => Promise<boolean>) | undefined
+  /** Called for each thing that was wrong and is mended. */
+  mended(what: string): void
   /** Called for each thing that is wrong. */
   found(what: string): void
 }
@@ -51,7 +55,7 @@ export async function verifyBackup(parts: VerifyParts, manifest: Manifest): Prom
 }
 
 async function verifyMedia(parts: VerifyParts, { media }: Manifest, list: string): Promise<void> {
-  const { store, unseal, progress, signal, found } = parts
+  const { store, unseal, progress, signal, found, mended, repair } = parts
   const missing = new Set(media.missing)
   let files = 0
   let done = 0
@@ -61,7 +65,8 @@ async function verifyMedia(parts: VerifyParts, { media }: Manifest, list: string
     if (!missing.has(digest)) {
       const name = mediaName(media.set, digest)
       const wrong = await wrongWith(store, unseal, name, digest).catch((error: unknown) => (error as Error).message)
-      if (wrong !== undefined) found(`${name} ${wrong}`)
+      if (wrong !== undefined && (await repair?.(digest, bytes))) mended(`${name} ${wrong}`)
+      else if (wrong !== undefined) found(`${name} ${wrong}`)
     }
     done += bytes
     progress('media', done, media.bytes)
