@@ -220,7 +220,7 @@ export const PAGES = {
       ...ARCHIVE_PARTS,
     ],
     markup: ['form', 'remove'],
-    needs: ['form', 'remove', 'none', 'ready', 'being_made'],
+    needs: ['form', 'remove', 'size', 'until'],
   },
   'account-email.page': {
     values: [...FORM, 'user_id', 'email', 'sent_to'],

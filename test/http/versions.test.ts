@@ -246,6 +246,12 @@ describe('C4: each declared feature works:', () => {
       const event = await api.call('GET', `/rooms/${room}/event/${encodeURIComponent(event_id)}`, as())
       return Object.keys(event.content).length === 0
     },
+    'org.matrix.msc4354': async () => {
+      const path = `/rooms/${room}/send/m.room.message/sticky?org.matrix.msc4354.sticky_duration_ms=60000`
+      const { event_id } = await api.call('PUT', path, as({ msgtype: 'm.text', body: 'x' }))
+      const event = await api.call('GET', `/rooms/${room}/event/${encodeURIComponent(event_id)}`, as())
+      return event.msc4354_sticky.duration_ms === 60_000
+    },
   }
 
   test('C4: no feature is declared without being looked at here', async () => {

@@ -13,7 +13,8 @@ export const continueLogin = endpoint(
     orFailurePage(services, request, async () => {
       const returnTo = returnAddressOf(request.query)
       const next = `/_hearth/account/continue?${new URLSearchParams({ redirectUrl: returnTo })}`
-      return whenSignedIn(request, services, { proof: 'signed in', next }, async ({ session }) => {
+      // The token becomes a session of a device, which an account page that was left open should not give away.
+      return whenSignedIn(request, services, { proof: 'just now', next }, async ({ session }) => {
         const { token } = await services.loginTokens.issue(session.userNid)
         const values = {
           client: nameOfAddress(returnTo),

@@ -34,6 +34,8 @@ export const BY_NID = [
   'thread',
   'open_room',
   'restored_room',
+  // Without an index of rooms, and short: last, so that it is read once.
+  'sticky_event',
 ] as const
 
 /** Tables that name a room by its id, because they may speak of rooms that this server does not know. */

@@ -83,6 +83,7 @@ const KEPT: Readonly<Record<string, string>> = {
   blocked_room: 'says that nobody may come back',
   room_deletion: 'says that it was removed',
   identity_invite: 'is of the identity service, which serves rooms of all servers',
+  policy_list: 'is a choice of the operators, who may join the room again',
   report: 'is what users told the administrators',
   backed_up_key: 'is what users keep for themselves, sealed',
 }

@@ -98,7 +98,7 @@ describe('hearth room inspect', () => {
     [['inspect', '#nowhere:localhost'], 1, 'this server knows no room #nowhere:localhost'],
     [['inspect', ALIAS, '--event', '$nothing'], 1, 'there is no event $nothing in this room'],
     [['inspect', ALIAS, '--state'], 2, 'say --event too'],
-    [['paint', ALIAS], 2, 'say "inspect ROOM" or "verify ROOM"'],
+    [['paint', ALIAS], 2, 'say "inspect ROOM", "verify ROOM" or "stats ROOM"'],
   ])('%j is answered in words', async (words, code, advice) => {
     expect(await hearth(...words)).toMatchObject({ code, stderr: expect.stringContaining(advice) })
   })

@@ -96,20 +96,26 @@ describe('a write that is refused', () => {
     const ids = branchesOf(forge, 8)
     const { db } = home.server
     await db.query(`CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END $$`)
+      BEGIN PERFORM pg_sleep(5); RETURN NULL; END $$`)
     await db.query('CREATE TRIGGER linger BEFORE INSERT ON event FOR EACH STATEMENT EXECUTE FUNCTION linger()')
     const outcomes: string[] = []
     for (let round = 1; round <= 4; round++) {
-      const receiving = home.kinds(forge, ids.slice(0, 4 * round)).then(
-        () => 'done',
-        (error: { status?: number }) => `${error.status}`,
-      )
+      let isOver = false
+      const receiving = home
+        .kinds(forge, ids.slice(0, 4 * round))
+        .then(
+          () => 'done',
+          (error: { status?: number }) => `${error.status}`,
+        )
+        .finally(() => {
+          isOver = true
+        })
       await waitUntil('the write to linger', async () => {
         const [row] = await db.query<{ broken: boolean }>(
           `SELECT pg_terminate_backend(pid) AS broken FROM pg_stat_activity
            WHERE datname = current_database() AND wait_event = 'PgSleep'`,
         )
-        return row?.broken
+        return row?.broken || isOver
       })
       outcomes.push(await receiving)
     }
