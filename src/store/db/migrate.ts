@@ -175,7 +175,7 @@ async function lookUp(client: pg.Client): Promise<Map<string, Recorded>> {
   return new Map(rows.map((row) => [row.name, row]))
 }
 
-/** Rows a second on a small machine with a good disk, measured once and rounded down. */
+/** Rows a second on a small machine with a good disk: an assumption on the safe side. */
 const ROWS_PER_SECOND: Readonly<Record<Exclude<Work, 'none'>, number>> = {
   index: 300_000,
   check: 1_000_000,
