@@ -237,7 +237,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
   const accounts = createAccountServices({
     base,
     settings,
-    syncBase: { deviceLists },
+    syncBase: { deviceLists, profileNews: { changed: () => {} } },
     roomBase: { erasedUsers: { add: () => {} } },
     rooms: {
       moderation: { gate: OPEN_GATE },

@@ -21,6 +21,7 @@ import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import { JWT_STAGE, type JwtLogins } from '../sso/jwt-logins.ts'
 import { createOutsideLogins } from '../sso/outside-logins.ts'
+import type { ProfileNews } from '../sync/profile-news.ts'
 import { type AccountData, createAccountData, type Waker } from './account-data.ts'
 import { CAPTCHA_STAGE, captchaStage } from './captcha.ts'
 import { createDeactivation, type Deactivation } from './deactivation.ts'
@@ -95,12 +96,18 @@ export function createUserSettings(parts: {
 }
 
 export interface AccountParts {
-  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'sessions' | 'signingKey' | 'clock' | 'random' | 'log'> & {
+  readonly base: Pick<
+    HomeserverBase,
+    'config' | 'db' | 'ledger' | 'sessions' | 'signingKey' | 'clock' | 'random' | 'log'
+  > & {
     /** Calls the captcha vendor. */
     readonly outbound: { readonly client: Pick<GuardedClient, 'request'> }
   }
   readonly settings: UserSettings
-  readonly syncBase: { readonly deviceLists: Pick<DeviceLists, 'change'> }
+  readonly syncBase: {
+    readonly deviceLists: Pick<DeviceLists, 'change'>
+    readonly profileNews: Pick<ProfileNews, 'changed'>
+  }
   readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add'> }
   /** A deactivated account leaves them, and they learn of changed names and avatars. */
   readonly rooms: {
@@ -213,7 +220,15 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     interactiveAuth: createInteractiveAuth({ db, clock, random, stages }),
     keyApprovals,
     devices,
-    profiles: createProfiles({ serverName, db, listener: profileEvents, askProfile, askService: queries.findUser }),
+    profiles: createProfiles({
+      serverName,
+      db,
+      ledger: parts.base.ledger,
+      news: parts.syncBase.profileNews,
+      listener: profileEvents,
+      askProfile,
+      askService: queries.findUser,
+    }),
     accountData,
     pushRules,
     pushRuleEdits,

@@ -1,8 +1,11 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
 import type { JsonValue } from '../../core/json.ts'
+import { recordProfileChanges } from '../../store/accounts/profile-changes.ts'
 import { changeProfile, findProfile, type ProfileChanges, type ProfileFields } from '../../store/accounts/profiles.ts'
-import type { Database } from '../../store/db/db.ts'
+import type { Reader } from '../../store/db/db.ts'
+import type { Ledger } from '../../store/db/ledger.ts'
+import { MAX_REMOVED_PROFILE_FIELDS } from '../limits/sliding-sync.ts'
 import { MAX_AVATAR_URL_CHARS, MAX_DISPLAYNAME_CHARS, MAX_PROFILE_BYTES, MAX_PROFILE_KEY_BYTES } from '../limits.ts'
 import { checkText } from '../text.ts'
 import { enterLocalUsers } from '../user-directory/local-entries.ts'
@@ -59,13 +62,16 @@ function applied(before: ProfileFields, fields: ProfileChanges): ProfileFields {
 
 export function createProfiles(deps: {
   readonly serverName: ServerName
-  readonly db: Database
+  readonly db: Reader
+  readonly ledger: Ledger
+  /** Tells syncs. */
+  readonly news: { changed(userNid: number, position: number): void }
   readonly listener: ProfileListener
   readonly askProfile: AskProfile
   /** Asks the application services whether one has just made a local user. */
   askService(userId: UserId): Promise<boolean>
 }): Profiles {
-  const { serverName, db, listener, askProfile, askService } = deps
+  const { serverName, db, ledger, news, listener, askProfile, askService } = deps
 
   async function get(userId: UserId): Promise<ProfileFields> {
     if (serverOf(userId) !== serverName) return askProfile(userId)
@@ -82,10 +88,15 @@ export function createProfiles(deps: {
       throw new ProtocolError('M_PROFILE_TOO_LARGE', `A profile may have at most ${MAX_PROFILE_BYTES} bytes.`)
     }
     const isShown = IN_MEMBER_EVENTS.some((name) => before[name] !== after[name])
-    await db.tx(async (tx) => {
-      await changeProfile(tx, userNid, fields)
-      if (isShown) await enterLocalUsers(tx, [userNid])
-    })
+    const names = Object.keys(fields).filter((name) => Object.hasOwn(before, name) || Object.hasOwn(after, name))
+    await ledger.append(
+      async (tx, position) => {
+        await changeProfile(tx, userNid, fields)
+        await recordProfileChanges(tx, { userNid, names, position }, MAX_REMOVED_PROFILE_FIELDS)
+        if (isShown) await enterLocalUsers(tx, [userNid])
+      },
+      (_, position) => news.changed(userNid, position),
+    )
     if (isShown) await listener.profileChanged(userId, after)
   }
 

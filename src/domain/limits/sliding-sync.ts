@@ -41,3 +41,9 @@ export const MAX_REMEMBERED_BODY_BYTES = 16 * 1024 * 1024
 export const MIN_ROOMS_OF_KEPT_ORDER = 64
 /** Commits to rooms that are remembered in order, so that kept orders are mended instead of made anew. */
 export const MAX_JOURNALED_CHANGES = 8_192
+/** Fields that a request for profiles names. Users whose profiles an answer holds because it shows them, and changed fields beside. */
+export const MAX_PROFILE_FIELDS_ASKED = 100
+export const MAX_PROFILES_SENT = 500
+export const MAX_PROFILE_CHANGES_SENT = 1_000
+/** Removed fields of a user that are remembered, so that clients hear of them. */
+export const MAX_REMOVED_PROFILE_FIELDS = 100

@@ -53,6 +53,8 @@ export interface SyncSources {
   readonly keyCounts: DeviceKeyCounts
   /** The newest ledger entry for each room: receipts. */
   readonly roomLedger: RecentChanges
+  /** The newest ledger entry for each user's profile. */
+  readonly profileChanges: RecentChanges
   /** The newest ledger entry for each user: account data. */
   readonly userLedger: RecentChanges
   /** Who types in a room, and the position at which that last changed; undefined when nobody did since the start. */

@@ -10,12 +10,14 @@ import { createLedgerWaker, type LedgerWaker } from './ledger-waker.ts'
 import { createNotifier, type Notifier } from './notifier.ts'
 import { createPresence, type Presence, type PresenceOf } from './presence.ts'
 import { presenceListeners } from './presence-listeners.ts'
+import { createProfileNews, type ProfileNews } from './profile-news.ts'
 import type { UserRooms } from './user-rooms.ts'
 
 /** What wakes syncs, and what they show besides rooms: presence, devices, and messages to devices. */
 export interface SyncBase {
   readonly notifier: Notifier
   readonly ledgerWaker: LedgerWaker
+  readonly profileNews: ProfileNews
   readonly ephemeral: EphemeralStream
   readonly presence: Presence
   readonly inboxes: Inboxes
@@ -56,6 +58,7 @@ export function createSyncBase(parts: {
   return {
     notifier,
     ledgerWaker: createLedgerWaker({ ledger, notifier }),
+    profileNews: createProfileNews({ ledger, registry, userRooms, notifier }),
     ephemeral,
     presence,
     inboxes: createInboxes({ db, ledger }),

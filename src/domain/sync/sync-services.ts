@@ -107,6 +107,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     inboxes: syncBase.inboxes,
     deviceLists: syncBase.deviceLists,
     keyCounts: syncBase.keyCounts,
+    profileChanges: syncBase.profileNews.changes,
     roomLedger: syncBase.ledgerWaker.rooms,
     userLedger: syncBase.ledgerWaker.users,
     states: createRoomStates({ db, events }),

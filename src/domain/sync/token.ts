@@ -58,7 +58,7 @@ export function encodeStreamToken({ events, ledger, toDevice, ephemeral, run }: 
 }
 
 const TOKEN =
-  /^s(\d{1,16}(?:\.\d{1,16})*)_(\d{1,16})_([a-z0-9]{1,16})\.(\d{1,16})(?:_(\d{1,16}))?(?:~[0-9a-f.]{1,50})?$/
+  /^s(\d{1,16}(?:\.\d{1,16})*)_(\d{1,16})_([a-z0-9]{1,16})\.(\d{1,16})(?:_(\d{1,16}))?(?:~[0-9a-f.]{1,70})?$/
 
 /** The position, or undefined for a text that is no token of ours. A position of a sliding sync is one too; its end is left out. */
 export function decodeStreamToken(token: string): StreamPosition | undefined {

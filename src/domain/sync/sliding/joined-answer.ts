@@ -5,6 +5,7 @@ import type { StateMap } from '../../../core/state/trie.ts'
 import { loadReferences } from '../../rooms/room/client-event.ts'
 import { encodePosition } from '../../rooms/room/position-token.ts'
 import type { Room } from '../../rooms/room/room.ts'
+import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import { knownState, notifiableAt, stateNow, writeTimelineEvents } from '../joined-room.ts'
 import { wasResyncedWithin } from '../look.ts'
 import { bundleReader, loadState, writeState } from '../room-section.ts'
@@ -60,7 +61,7 @@ export async function joinedAnswer(look: SlidingLook, wanted: WantedRoom, hints:
 }
 
 function nothingFor(room: Pick<Room, 'nid' | 'id'>, sent: SentRoom): RoomAnswer {
-  return { nid: room.nid, roomId: room.id, json: undefined, sent, isBegun: false, timeline: [] }
+  return { nid: room.nid, roomId: room.id, json: undefined, sent, isBegun: false, timeline: [], people: [] }
 }
 
 /** Whether the client has all that it asks for, as far as the wish goes. */
@@ -139,12 +140,12 @@ async function writeAnswer(
   const becameDirect = isInitial ? isDirect : sent?.isDirect !== isDirect
   const hasNews =
     isInitial || wasResynced || becameDirect || hints.movesUnread || slice.limited || slice.events.length > 0
-  const summary = isSummedUp(changes, slice, wasResynced) ? await summaryOf(view, room, end, changes) : ''
-  if (!hasNews && changes.nids.size + removed.length === 0 && summary === '') return nothingFor(room, now)
+  const summary = isSummedUp(changes, slice, wasResynced) ? await summaryOf(view, room, end, changes) : NO_SUMMARY
+  if (!hasNews && changes.nids.size + removed.length === 0 && summary.json === '') return nothingFor(room, now)
   const stamping = own.bumpStamps(room)
   const out = writeCommon(new JsonBytes(), view, wanted, stamping instanceof Promise ? await stamping : stamping)
   if (isInitial) out.text(',"initial":true')
-  out.text(summary)
+  out.text(summary.json)
   if (becameDirect) out.text(`,"is_dm":${isDirect}`)
   if (isExpanded) out.text(`,"${shape.expandedTimeline}":true`)
   if (state.events.length + state.left.length + removed.length > 0 || isInitial) {
@@ -169,7 +170,15 @@ async function writeAnswer(
     sent: now,
     isBegun: isInitial || isExpanded,
     timeline: slice.events,
+    people: view.sliding.extensions.profiles ? peopleOf(state.events, slice.events, summary.heroes) : [],
   }
+}
+
+/** Those whom an answer shows: senders, the users of member events, and those after whom the room is named. */
+function peopleOf(state: readonly RoomEvent[], timeline: readonly RoomEvent[], heroes: readonly string[]): string[] {
+  const members = [...state, ...timeline].filter(({ type }) => type === 'm.room.member')
+  const targets = members.flatMap(({ pdu: { state_key } }) => (typeof state_key === 'string' ? [state_key] : []))
+  return [...timeline.map(({ sender }) => sender), ...targets, ...heroes]
 }
 
 /** How many of the newest events the client has after this answer. */
@@ -185,20 +194,33 @@ function isSummedUp({ types }: StateChanges, { limited }: TimelineSlice, wasResy
 
 const SUMMED = ['m.room.member', 'm.room.name', 'm.room.avatar']
 
+interface Summary {
+  readonly json: string
+  /** The ids of those after whom the room is named. */
+  readonly heroes: readonly string[]
+}
+
+const NO_SUMMARY: Summary = { json: '', heroes: [] }
+
 /** The fields by which a client shows a room in a list, as far as they changed; each with a comma before it. */
-async function summaryOf(look: SlidingLook, room: Room, end: StateMap, changes: StateChanges): Promise<string> {
+async function summaryOf(look: SlidingLook, room: Room, end: StateMap, changes: StateChanges): Promise<Summary> {
   const { types } = changes
   const { json, hasName } = await namesIn(look, room, end, changes)
   const parts = [json]
   const isRenamed = types === undefined || types.has('m.room.name') || types.has('m.room.member')
-  if (!hasName && isRenamed) parts.push(`,"heroes":${JSON.stringify(await heroesOf(look, room, end))}`)
+  const heroes = !hasName && isRenamed ? await heroesOf(look, room, end) : []
+  if (!hasName && isRenamed) parts.push(`,"heroes":${JSON.stringify(heroes)}`)
   if (types === undefined || types.has('m.room.member')) {
     parts.push(`,"joined_count":${room.counts.join},"invited_count":${room.counts.invite}`)
   }
-  return parts.join('')
+  return { json: parts.join(''), heroes: heroes.map(({ user_id }) => user_id) }
 }
 
-async function heroesOf({ own, by }: SlidingLook, room: Room, state: StateMap): Promise<JsonObject[]> {
+async function heroesOf(
+  { own, by }: SlidingLook,
+  room: Room,
+  state: StateMap,
+): Promise<(JsonObject & { readonly user_id: string })[]> {
   const heroes = await own.heroes(room.nid, by.userNid)
   const members = await Promise.all(heroes.map((userId) => room.stateEvent('m.room.member', userId, state)))
   return heroes.map((user_id, index) => {

@@ -23,7 +23,7 @@ export async function otherAnswer(look: SlidingLook, wanted: WantedRoom): Promis
   const sent = look.record.rooms.get(nid)
   const now = sentNow(look, wanted, room.id)
   const since = sentUpTo(look, sent)
-  const answer = { nid, roomId: room.id, sent: now, isBegun: sent === undefined, timeline: [] }
+  const answer = { nid, roomId: room.id, sent: now, isBegun: sent === undefined, timeline: [], people: [] }
   if (since && !isNewer(membership.changedAt, since.events)) return { ...answer, json: undefined, isBegun: false }
   const isOutside = membership.membership === 'invite' || membership.membership === 'knock'
   if (isOutside) return { ...answer, json: await invited(look, wanted, room) }

@@ -12,10 +12,12 @@ export interface SlidingPosition {
   readonly extensions: number
   /** Stands for the rooms that they were wanted for. */
   readonly scope: string
+  /** The ledger position up to which the client heard of changed profiles; undefined where that is the stream's. */
+  readonly profiles: number | undefined
 }
 
 /** Extensions that send everything when they are switched on. */
-const EXTENSION_BITS = ['accountData', 'receipts', 'typing', 'threadSubscriptions', 'presence'] as const
+const EXTENSION_BITS = ['accountData', 'receipts', 'typing', 'threadSubscriptions', 'presence', 'profiles'] as const
 
 export function extensionBits(extensions: SlidingExtensions): number {
   return EXTENSION_BITS.reduce((bits, name, index) => (extensions[name] ? bits | (1 << index) : bits), 0)
@@ -27,9 +29,10 @@ export function wasOn(position: SlidingPosition | undefined, name: (typeof EXTEN
 }
 
 /** A few characters that differ when an extension is wanted for other rooms. */
-export function scopeOf({ accountData, receipts, typing }: SlidingExtensions): string {
+export function scopeOf({ accountData, receipts, typing, profiles }: SlidingExtensions): string {
   const scopes = [accountData, receipts, typing].map((scope) => (scope ? [scope.lists ?? 0, scope.rooms ?? 0] : 0))
-  return digest(JSON.stringify(scopes)).slice(0, 6)
+  const all = profiles ? [...scopes, [profiles.lists ?? 0, profiles.rooms ?? 0, profiles.fields ?? 0]] : scopes
+  return digest(JSON.stringify(all)).slice(0, 6)
 }
 
 /** Names the connection in its positions, so that none is taken for that of another. It is no secret. */
@@ -40,19 +43,21 @@ export function connectionTag({ userNid, deviceId }: Pick<Requester, 'userNid' |
 const digest = (text: string): string => hash('sha256', text, 'hex')
 
 /**
- * A stream token, then `~`, the tag, the version, the extensions and their scope. It is a token of a room's timeline too. It acknowledges no
+ * A stream token, then `~`, the tag, the version, the extensions and their scope, and the position for profiles if that is behind. It is a token of a room's timeline too. It acknowledges no
  * messages to the device, which have a token of their own.
  */
-export function encodePos({ stream, version, extensions, scope }: SlidingPosition, tag: string): string {
-  return `${encodeStreamToken({ ...stream, toDevice: 0 })}~${tag}.${version}.${extensions}.${scope}`
+export function encodePos({ stream, version, extensions, scope, profiles }: SlidingPosition, tag: string): string {
+  const rest = profiles === undefined ? '' : `.${profiles}`
+  return `${encodeStreamToken({ ...stream, toDevice: 0 })}~${tag}.${version}.${extensions}.${scope}${rest}`
 }
 
-const POS = /^([^~]{1,100})~([0-9a-f]{10})\.(\d{1,15})\.(\d{1,3})\.([0-9a-f]{6})$/
+const POS = /^([^~]{1,100})~([0-9a-f]{10})\.(\d{1,15})\.(\d{1,3})\.([0-9a-f]{6})(?:\.(\d{1,16}))?$/
 
 /** The position, or undefined for a text that this connection was never given. */
 export function decodePos(pos: string, tag: string): SlidingPosition | undefined {
-  const [, token = '', given, version, extensions, scope = ''] = POS.exec(pos) ?? []
+  const [, token = '', given, version, extensions, scope = '', profiles] = POS.exec(pos) ?? []
   const stream = decodeStreamToken(token)
   if (stream === undefined || given !== tag) return undefined
-  return { stream, version: Number(version), extensions: Number(extensions), scope }
+  const known = { stream, version: Number(version), extensions: Number(extensions), scope }
+  return { ...known, profiles: profiles === undefined ? undefined : Number(profiles) }
 }

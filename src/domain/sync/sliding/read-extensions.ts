@@ -1,6 +1,11 @@
 import { ProtocolError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { MAX_EXTENSION_ROOMS, MAX_THREAD_SUBSCRIPTIONS_SENT, MAX_TO_DEVICE_SENT } from '../../limits/sliding-sync.ts'
+import {
+  MAX_EXTENSION_ROOMS,
+  MAX_PROFILE_FIELDS_ASKED,
+  MAX_THREAD_SUBSCRIPTIONS_SENT,
+  MAX_TO_DEVICE_SENT,
+} from '../../limits/sliding-sync.ts'
 import { MAX_STICKY_SENT } from '../../limits/sticky-events.ts'
 import type { EventPosition } from '../token.ts'
 import type { Extension, RoomExtension, SlidingExtensions } from './request.ts'
@@ -19,6 +24,7 @@ const NAMES = {
   ],
   stickyEvents: ['org.matrix.msc4354.sticky_events'],
   presence: ['presence'],
+  profiles: ['profiles', 'org.matrix.msc4262.profiles'],
 } as const satisfies Record<keyof SlidingExtensions, readonly string[]>
 
 /**
@@ -38,6 +44,7 @@ export function readExtensions(body: Readonly<Record<string, JsonObject>>): {
   const toDevice = named('toDevice')
   const threads = named('threadSubscriptions')
   const sticky = named('stickyEvents')
+  const profiles = named('profiles')
   const extensions: SlidingExtensions = {
     toDevice: toDevice && {
       ...nameOf(toDevice),
@@ -55,6 +62,7 @@ export function readExtensions(body: Readonly<Record<string, JsonObject>>): {
       since: positionOf(sticky),
     },
     presence: nameOf(named('presence')),
+    profiles: profiles && { ...scopeOf(profiles), fields: fieldsOf(profiles) },
   }
   const text = JSON.stringify(extensions, (key, value) => (key === 'since' ? undefined : value))
   return { extensions, text }
@@ -93,6 +101,15 @@ function textsOf(name: string, key: string, value: unknown): readonly string[] |
   if (!isList) throw refused(name, `\`${key}\` is a list of texts`)
   if (value.length > MAX_EXTENSION_ROOMS) throw refused(name, `\`${key}\` has at most ${MAX_EXTENSION_ROOMS} entries`)
   return value.includes('*') ? undefined : value
+}
+
+/** Undefined for all. */
+function fieldsOf({ name, config: { fields } }: Enabled): readonly string[] | undefined {
+  if (fields === undefined || fields === null) return undefined
+  const isList = Array.isArray(fields) && fields.every((field) => typeof field === 'string')
+  if (!isList) throw refused(name, '`fields` is a list of texts')
+  if (fields.length <= MAX_PROFILE_FIELDS_ASKED) return [...new Set(fields)].sort()
+  throw refused(name, `\`fields\` has at most ${MAX_PROFILE_FIELDS_ASKED} entries`)
 }
 
 function limitOf({ name, config: { limit } }: Enabled, most: number): number {

@@ -80,4 +80,6 @@ export interface SlidingExtensions {
     | (Extension & { readonly limit: number; readonly since: EventPosition | undefined })
     | undefined
   readonly presence?: Extension | undefined
+  /** `fields`: undefined for all. */
+  readonly profiles?: (RoomExtension & { readonly fields: readonly string[] | undefined }) | undefined
 }

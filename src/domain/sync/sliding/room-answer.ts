@@ -16,6 +16,8 @@ export interface RoomAnswer {
   /** Whether the client begins with the room, or with its timeline. */
   readonly isBegun: boolean
   readonly timeline: readonly RoomEvent[]
+  /** The ids of users whom it shows in a room that the user is in: of senders, of member events, and those after whom the room is named. */
+  readonly people: readonly string[]
 }
 
 /** The client has the room up to the end of the look, as it wants it. */

@@ -21,6 +21,8 @@ export interface SlidingAnswer {
   readonly isEmpty: boolean
   /** Whether more is to come at the same position. */
   readonly hasMore: boolean
+  /** The ledger position up to which the client hears of changed profiles; undefined for the end of the look. */
+  readonly profilesUpTo: number | undefined
   /** How many rooms each list has, as JSON. */
   readonly lists: string
   /** What the client has been sent with this answer; undefined if that is what it was sent before. */
@@ -48,6 +50,7 @@ export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
     // What is left out for now comes only once the client has gone on.
     isEmpty: shown.length === 0 && !hasMore && !parts.some(({ hasNews }) => hasNews),
     hasMore,
+    profilesUpTo: parts.find((part) => part.profilesUpTo !== undefined)?.profilesUpTo,
     lists: counts,
     rooms: asksForRooms || look.record.rooms.size > 0 ? recordAfter(look, windows, answered) : undefined,
     rest: writeRest(counts, shown, parts),

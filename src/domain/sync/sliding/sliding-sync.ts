@@ -14,7 +14,7 @@ import type { Connections } from './connections.ts'
 import { classicRequest, type SlidingLook } from './look.ts'
 import { createOneAtATime } from './one-at-a-time.ts'
 import { encodePos, extensionBits, type SlidingPosition } from './position.ts'
-import type { SlidingRequest } from './request.ts'
+import type { Asked, SlidingRequest } from './request.ts'
 import { listCounts, type SlidingAnswer, slidingAnswer } from './sliding-answer.ts'
 import type { SlidingSources } from './sources.ts'
 import { connectionName, createTurns, type Turn } from './turns.ts'
@@ -143,8 +143,7 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
     // An answer without news is not written down: the client stays where it is, and the next look begins there.
     const stays = isEmpty && answer.rooms !== undefined && request.pos !== undefined
     const kept = answer.rooms && !stays ? await connections.advance(connection, record, answer.rooms) : record
-    const { scope } = asked
-    const next = { stream: now, version: kept.version, extensions: extensionBits(asked.extensions), scope }
+    const next = positionAfter(asked, answer, now, kept.version)
     const isThere = stays || (from !== undefined && isEmpty && isSameIn(next, from))
     const pos = isThere ? request.pos! : encodePos(next, tag)
     const stream = stays ? from!.stream : now
@@ -186,12 +185,18 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   }
 }
 
+function positionAfter(asked: Asked, answer: SlidingAnswer, stream: StreamPosition, version: number): SlidingPosition {
+  const { extensions, scope } = asked
+  return { stream, version, extensions: extensionBits(extensions), scope, profiles: answer.profilesUpTo }
+}
+
 /** Whether a position is where the client is already. */
 function isSameIn(next: SlidingPosition, from: SlidingPosition): boolean {
   return (
     next.version === from.version &&
     next.extensions === from.extensions &&
     next.scope === from.scope &&
+    next.profiles === from.profiles &&
     isSamePosition(from.stream, next.stream)
   )
 }

@@ -2,6 +2,7 @@ import { accountDataPart } from './account-data.ts'
 import { e2eePart } from './e2ee.ts'
 import { createDeviceChanges, type ExtensionPart, type ExtensionScene } from './extension.ts'
 import { presencePart } from './presence.ts'
+import { profilesPart } from './profiles.ts'
 import { receiptsPart } from './receipts.ts'
 import { stickyEventsPart } from './sticky-events.ts'
 import { threadSubscriptionsPart } from './thread-subscriptions.ts'
@@ -13,7 +14,7 @@ export function extensionParts(
   given: Omit<ExtensionScene, 'deviceChanges'>,
 ): readonly ExtensionPart[] | Promise<readonly ExtensionPart[]> {
   const scene: ExtensionScene = { ...given, deviceChanges: createDeviceChanges(given) }
-  const { toDevice, e2ee, accountData, receipts, typing, threadSubscriptions, stickyEvents, presence } =
+  const { toDevice, e2ee, accountData, receipts, typing, threadSubscriptions, stickyEvents, presence, profiles } =
     scene.look.sliding.extensions
   const parts = [
     toDevice && toDevicePart(scene, toDevice),
@@ -24,6 +25,7 @@ export function extensionParts(
     threadSubscriptions && threadSubscriptionsPart(scene, threadSubscriptions),
     stickyEvents && stickyEventsPart(scene, stickyEvents),
     presence && presencePart(scene, presence),
+    profiles && profilesPart(scene, profiles),
   ]
   if (!parts.some((part) => part instanceof Promise)) return found(parts as readonly (ExtensionPart | undefined)[])
   return Promise.all(parts).then(found)

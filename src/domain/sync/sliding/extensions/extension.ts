@@ -16,6 +16,8 @@ export interface ExtensionPart {
   readonly hasNews: boolean
   /** Whether more is to come at the same position. */
   readonly hasMore?: boolean
+  /** The ledger position up to which the client hears of changed profiles with it; undefined for the end of the look. */
+  readonly profilesUpTo?: number | undefined
 }
 
 /** A room that the answer shows or could show: what extensions tell about. */
