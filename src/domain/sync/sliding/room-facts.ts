@@ -50,14 +50,14 @@ export function createRoomFacts(parts: {
   const types = createBoundedMap<number, string | null>(MAX_ROOMS)
   const others = createBoundedMap<number, RoomFacts>(MAX_OTHERS)
 
-  async function learnJoined(rooms: readonly OrderedRoom[], into: Map<number, RoomFacts>): Promise<void> {
+  async function learnJoined(roomNids: readonly number[], into: Map<number, RoomFacts>): Promise<void> {
     const keep = (nid: number, at: number, facts: RoomFacts): void => {
       joined.set(nid, { ...facts, at })
       types.set(nid, facts.type)
       into.set(nid, facts)
     }
     const cold: number[] = []
-    for (const { nid } of rooms) {
+    for (const nid of roomNids) {
       const at = recency.of(nid)
       const room = registry.peekAlive(nid)
       if (room) keep(nid, at, await factsIn(room, room.committed.state))
@@ -98,7 +98,10 @@ export function createRoomFacts(parts: {
         for (const nid of nids.split(',')) keep(Number(nid), type)
       }
       const left = roomNids.filter((nid) => !found.has(nid))
-      await inMemory(left, (nid, { type }) => keep(nid, type))
+      if (left.length === 0) return found
+      const others = new Map<number, RoomFacts>()
+      await learnJoined(left, others)
+      for (const [nid, { type }] of others) found.set(nid, type)
       return found
     },
 
@@ -110,7 +113,7 @@ export function createRoomFacts(parts: {
 
     async learn(rooms, ofOther) {
       const found = new Map<number, RoomFacts>()
-      const isIn = rooms.filter(({ isJoined }) => isJoined)
+      const isIn = rooms.filter(({ isJoined }) => isJoined).map(({ nid }) => nid)
       if (isIn.length > 0) await learnJoined(isIn, found)
       for (const room of rooms) {
         if (room.isJoined) continue
