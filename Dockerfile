@@ -21,7 +21,9 @@ COPY --from=build /app/package.json /app/LICENSE /app/
 COPY --from=build /app/migrations /app/migrations
 COPY --from=build /app/templates /app/templates
 COPY --from=build /app/dist /app/dist
-RUN ln -s /app/dist/main.js /usr/local/bin/hearth && install -d -o 1000 -g 1000 -m 0700 /data
+# Postgres wants its user to have a name; images of Node.js have one for 1000, others may not.
+RUN (getent passwd 1000 || useradd --uid 1000 --user-group --home-dir /data --no-create-home hearth) \
+  && ln -s /app/dist/main.js /usr/local/bin/hearth && install -d -o 1000 -g 1000 -m 0700 /data
 USER 1000:1000
 WORKDIR /data
 VOLUME /data
@@ -29,5 +31,5 @@ EXPOSE 8008
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HEARTH__LISTEN__PORT || 8008}/health/ready`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["node", "/app/dist/main.js"]
+ENTRYPOINT ["hearth"]
 CMD ["serve"]
