@@ -32,13 +32,13 @@ export async function watchWrites({ database }: Pick<TestServer, 'database'>): P
         VALUES (TG_TABLE_NAME, CASE TG_OP WHEN 'INSERT' THEN 1 WHEN 'DELETE' THEN -1 ELSE 0 END);
       END IF;
       RETURN NULL;
-    END $$;
-    ${rows
-      .map(
-        ({ name }) =>
-          `CREATE TRIGGER watch AFTER INSERT OR UPDATE OR DELETE ON "${name}" FOR EACH ROW EXECUTE FUNCTION watch.write_note();`,
-      )
-      .join('\n')}`)
+    END $$;`)
+  // One after another: whoever locks all tables at once and a transaction of the server may wait for each other.
+  for (const { name } of rows) {
+    await client.query(
+      `CREATE TRIGGER watch AFTER INSERT OR UPDATE OR DELETE ON "${name}" FOR EACH ROW EXECUTE FUNCTION watch.write_note()`,
+    )
+  }
   let last = 0
   async function read(): Promise<string[]> {
     const { rows: notes } = await client.query<{ last: string; what: string }>({
