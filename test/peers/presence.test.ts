@@ -68,7 +68,7 @@ describe('presence', () => {
     })
     const { next_batch: since } = await alpha.api.call('GET', '/sync?timeout=0', { token: alice.token })
     // What bob said first may be told once more, with a later time.
-    const told = async () => {
+    const changes = async () => {
       for (let at = since; ; ) {
         const answer = await alpha.api.call('GET', `/sync?timeout=20000&since=${at}`, { token: alice.token })
         at = answer.next_batch
@@ -76,7 +76,7 @@ describe('presence', () => {
         if (events.some(({ content }) => content.presence === 'unavailable')) return events
       }
     }
-    const waiting = told()
+    const waiting = changes()
     await is(beta, bob, { presence: 'unavailable' })
     expect(await waiting).toMatchObject([{ sender: bob.userId, content: { presence: 'unavailable' } }])
     const asked = await alpha.api.call('GET', `/presence/${enc(bob.userId)}/status`, { token: alice.token })
