@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, rmdir, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -31,11 +31,11 @@ export function createDirectoryBackups(directory: string): BackupStore {
     return new Error(`${directory} cannot be used: ${(error as Error).message}`)
   }
 
-  async function writeTo(path: string, source: AsyncIterable<Buffer>): Promise<WrittenFile> {
+  async function writeTo(path: string, part: string, source: AsyncIterable<Buffer>): Promise<WrittenFile> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     const hash = createHash('sha256')
     let bytes = 0
-    const file = await open(path + PART, 'w', 0o600)
+    const file = await open(part, 'wx', 0o600)
     try {
       for await (const chunk of source) {
         hash.update(chunk)
@@ -46,7 +46,7 @@ export function createDirectoryBackups(directory: string): BackupStore {
     } finally {
       await file.close()
     }
-    await rename(path + PART, path)
+    await rename(part, path)
     // A file's name is part of its directory, which is synced separately.
     const folder = await open(dirname(path), 'r')
     await folder.sync().finally(() => folder.close())
@@ -70,10 +70,12 @@ export function createDirectoryBackups(directory: string): BackupStore {
     },
     async write(name, source) {
       const path = pathOf(name)
+      // Another process may write a file of this name too.
+      const part = `${path}.${randomUUID()}${PART}`
       try {
-        return await writeTo(path, source)
+        return await writeTo(path, part, source)
       } catch (error) {
-        await rm(path + PART, { force: true }).catch(() => {})
+        await rm(part, { force: true }).catch(() => {})
         throw (error as NodeJS.ErrnoException).syscall === undefined ? error : explained(error)
       }
     },
