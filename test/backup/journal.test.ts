@@ -2,6 +2,13 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readJournal } from '../../src/core/backup/journal.ts'
+import { backupId } from '../../src/core/backup/manifest.ts'
+import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
+import { manifestName, once, sha256Of } from '../../src/domain/backup/backup-files.ts'
+import { createDirectoryBackups } from '../../src/domain/backup/directory-backups.ts'
+import { writeNewestJournal } from '../../src/domain/backup/journals.ts'
+import { PLAIN } from '../../src/domain/backup/seal.ts'
 import { forgetUndone, undoneSince } from '../../src/store/backup/undone.ts'
 import {
   type Account,
@@ -229,4 +236,27 @@ test('notes in the database are bounded by age and number', async () => {
   expect(await db.tx((tx) => forgetUndone(tx, 11, 1_000, 1_000))).toBe(10)
   expect(await db.tx((tx) => forgetUndone(tx, 0, 30, 1_000))).toBe(60)
   expect((await undoneSince(db, 0, 5)).map(([, nid]) => nid)).toEqual([100, 99, 98, 97, 96])
+})
+
+test('a journal holds the newest that a restore can read, and says that there was more', async () => {
+  const database = await createTestDatabase()
+  databases.push(database)
+  const { db } = database
+  const place = `${kept.place}-much`
+  const store = createDirectoryBackups(place)
+  await store.write(manifestName(backupId(1_000_000)), once(Buffer.from('{}')))
+  await db.tx((tx) =>
+    tx.query(
+      `INSERT INTO undone (at, kind, what) SELECT 1000000, 'session', json_build_array(n, 1)::text FROM generate_series(100, 199) AS n`,
+    ),
+  )
+  const signingKey = signingKeyFromSeed('ed25519:1', Buffer.alloc(32, 1))
+  const parts = { store, seal: PLAIN, signingKey, serverName: 'kept.test', release: '1', clock: Date, db }
+  expect(await writeNewestJournal(parts)).toMatchObject({ entries: 100 })
+  // Lines such as ["session",199,1].
+  expect(await writeNewestJournal(parts, 10 * 18)).toMatchObject({ entries: 10 })
+  const text = gunzipSync(readFileSync(join(place, 'journal', journals(place)[0]!))).toString()
+  const { header, entries } = readJournal<[string, number]>(text, sha256Of)
+  expect(header.is_cut).toBe(true)
+  expect(entries.map(([, nid]) => nid)).toEqual(Array.from({ length: 10 }, (_, at) => 199 - at))
 })

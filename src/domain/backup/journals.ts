@@ -14,6 +14,8 @@ import { PLAIN, type Seal, type Unseal } from './seal.ts'
 
 const FOLDER = 'journal/'
 const ENDING = '.jsonl.gz'
+/** More than the first line of a journal takes. */
+const HEADER_BYTES = 64 * 1024
 const compress = promisify(gzip)
 const expand = promisify(gunzip)
 
@@ -35,6 +37,7 @@ export interface JournalParts {
  */
 export async function writeNewestJournal(
   parts: JournalParts,
+  maxBytes = MAX_JOURNAL_BYTES - HEADER_BYTES,
 ): Promise<{ readonly backupId: string; readonly entries: number } | undefined> {
   const { store, seal, clock, db, serverName, release, signingKey } = parts
   const backupId = (await listBackups(store)).at(-1)
@@ -44,7 +47,7 @@ export async function writeNewestJournal(
   const wanted = (timeOfBackup(backupId) ?? 0) - JOURNAL_MARGIN_MS
   const oldest = await oldestUndone(db)
   const found = await undoneSince(db, wanted, MAX_JOURNAL_ENTRIES + 1)
-  const entries = found.slice(0, MAX_JOURNAL_ENTRIES)
+  const entries = newestWithin(found.slice(0, MAX_JOURNAL_ENTRIES), maxBytes)
   const is_cut = entries.length < found.length || (await isForgotten(db, wanted, oldest))
   const header = { server_name: serverName, backup_id: backupId, release, from: wanted, to, is_cut }
   const by = { mac: seal.mac, key: signingKey }
@@ -55,6 +58,16 @@ export async function writeNewestJournal(
   for (const name of await journalsIn(store))
     if (idOf(name) === backupId && !name.endsWith(`${ENDING}${seal.ending}`)) await store.remove(name)
   return { backupId, entries: entries.length }
+}
+
+/** As many of the first as a reader takes: longer journals could not be read at a restore. */
+function newestWithin(entries: readonly Undone[], maxBytes: number): readonly Undone[] {
+  let bytes = 0
+  const end = entries.findIndex((entry) => {
+    bytes += Buffer.byteLength(JSON.stringify(entry)) + 1
+    return bytes > maxBytes
+  })
+  return end === -1 ? entries : entries.slice(0, end)
 }
 
 /** Rows go after some weeks: where the oldest is newer than what is wanted, and not the first of all, some may be missing. */
