@@ -52,8 +52,9 @@ export async function openPointInTime(parts: {
     const deadline = performance.now() + LOG_AWAITED_MS
     for (;;) {
       const { names, hasGap } = await waitingWal(folder)
-      if (names.includes(last) || (await hasLogPiece(store, systemIdentifier, last))) return takeWaiting()
+      // Before it looks for the last piece: one before that may be among those that were dropped.
       if (hasGap) throw new Error('the log of Postgres could not be put aside: is the disk of data_dir full?')
+      if (names.includes(last) || (await hasLogPiece(store, systemIdentifier, last))) return takeWaiting()
       if (performance.now() > deadline)
         throw new Error(`Postgres did not put aside the piece ${last} of its log within ${LOG_AWAITED_MS / 1000} s`)
       await pause(LOOK_EVERY_MS)
