@@ -71,7 +71,8 @@ export async function clearRemains(directories: Directories): Promise<void> {
     if (await isPostmasterOf(pid, directories.cluster)) await stopForeign(pid)
     else await disown(pidFile, content)
   }
-  await rm(join(directories.run, '.s.PGSQL.5432.lock'), { force: true })
+  // Of this cluster, and of an earlier one that was being copied.
+  for (const port of [5432, 5433]) await rm(join(directories.run, `.s.PGSQL.${port}.lock`), { force: true })
 }
 
 async function stopForeign(pid: number): Promise<void> {

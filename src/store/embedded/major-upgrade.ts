@@ -55,11 +55,12 @@ export async function upgradeCluster(setting: Setting, copy: CopyDatabase | unde
       `${cluster} was made by Postgres ${from}, and this release brings Postgres ${to}: start the release that made it`,
     )
   const old = await findEarlier(directories, from)
+  // What an attempt that was cut off has left takes the room of this one.
+  await rm(fresh, { recursive: true, force: true })
   await mustHaveRoom(cluster)
   log.warn(
     `the database is of Postgres ${from}; it is copied for Postgres ${to}, which takes some minutes for each 10 GB`,
   )
-  await rm(fresh, { recursive: true, force: true })
   await ensureCluster(setting.account, binaries, { ...directories, cluster: fresh })
   await clearRemains(directories)
   await copyBetween(setting, old, fresh, copy)
