@@ -20,14 +20,24 @@ const FORMATS: Readonly<Record<string, Format>> = {
     accepts: (value) => /^postgres(ql)?:\/\//.test(value) && URL.canParse(value.replace('@/', '@localhost/')),
   },
   'proxy-url': {
-    means: 'an address such as http://proxy.example.org:3128',
-    accepts: (value) => /^https?:\/\/[^/?#]+\/?$/.test(value) && URL.canParse(value),
+    means: 'an address such as http://proxy.example.org:3128, with %25 for a % in the password',
+    accepts: (value) => /^https?:\/\/[^/?#]+\/?$/.test(value) && URL.canParse(value) && isDecodable(value),
   },
   cidr: { means: 'an IP address or range, such as 10.0.0.0/8', accepts: isRange },
   pattern: { means: 'a regular expression', accepts: isPattern },
   issuer: { means: 'an https address (http on this machine only)', accepts: isIssuer },
   'client-address': { means: 'the address of a client, such as https://app.example.org/', accepts: isReturnAddress },
   'claims-template': { means: 'text with claims, such as {{name}}', accepts: isTemplate },
+}
+
+/** Whether every % begins a character that can be decoded. */
+function isDecodable(value: string): boolean {
+  try {
+    decodeURIComponent(value)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The expected values of this option, in words. */
