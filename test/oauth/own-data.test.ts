@@ -234,6 +234,56 @@ describe("a person's data", () => {
     expect(read).toEqual(all.events)
   })
 
+  it('stop growing where the disk is almost full', async () => {
+    await world.account('greta')
+    const { userNid } = await ownerOf('greta')
+    let isFull = false
+    const reserve = {
+      async require() {
+        if (isFull) throw new Error('the disk is almost full')
+      },
+    }
+    const { media, clock } = world.services
+    const place = join(directory, 'full')
+    const archives = createArchives({
+      db: world.db,
+      clock: { now: () => clock.now() + 3_600_000 },
+      random: { bytes: randomBytes },
+      log: pino({ level: 'silent' }),
+      files: createArchiveFiles(place, reserve),
+      openMedia: ({ digest, bytes }) =>
+        media.downloads.open({ digest, bytes, contentType: '', fileName: undefined, isRemote: false }),
+    })
+    await archives.request(userNid)
+    // The file is begun while there is room, and then there is none.
+    let asked = 0
+    await archives.work(() => {
+      asked += 1
+      if (asked === 2) isFull = true
+      return asked > 5
+    })
+    expect(await archives.state(userNid)).toMatchObject({ isComplete: false, isLate: true })
+  })
+
+  it('are downloaded by a person once at a time', async () => {
+    await world.account('hugo')
+    const { userNid } = await ownerOf('hugo')
+    const { archives } = world.services
+    await archives.request(userNid)
+    await vi.waitFor(async () => expect((await archives.state(userNid))?.isComplete).toBe(true), WAIT)
+    const all = await Promise.allSettled(Array.from({ length: 12 }, () => archives.open(userNid)))
+    const opened = all.flatMap((one) => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : []))
+    for (const { stream, done } of opened) {
+      stream.destroy()
+      done()
+    }
+    expect(opened).toHaveLength(1)
+    const again = await archives.open(userNid)
+    again?.stream.destroy()
+    again?.done()
+    expect(again).toBeDefined()
+  })
+
   it('need a person who has just shown who they are', async () => {
     await world.account('dirk')
     const browser = world.browser()

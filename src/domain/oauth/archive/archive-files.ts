@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { ARCHIVE_RECORDED_BYTES, MAX_ARCHIVE_BYTES } from '../../limits/oauth.ts'
 import type { DiskReserve } from '../../media/disk-reserve.ts'
 
 /** The files of archives, in a directory that only this server reads. */
@@ -11,6 +12,8 @@ export interface ArchiveFiles {
    * @throws ProtocolError 507 if the disk is almost full; Error if the file has fewer bytes
    */
   continue(name: string, bytes: number): Promise<FileHandle>
+  /** @throws ProtocolError 507 if the disk is almost full; Error if all files together have too many bytes */
+  requireRoom(): Promise<void>
   /** Undefined if there is none. */
   read(name: string): Promise<{ readonly stream: Readable; readonly bytes: number } | undefined>
   remove(name: string): Promise<void>
@@ -23,6 +26,11 @@ export interface ArchiveFiles {
 export function createArchiveFiles(directory: string, reserve: DiskReserve): ArchiveFiles {
   const pathOf = (name: string): string => join(directory, name)
   const names = (): Promise<string[]> => readdir(directory).catch(() => [])
+
+  async function size(): Promise<number> {
+    const sizes = (await names()).map(async (name) => (await stat(pathOf(name)).catch(() => undefined))?.size ?? 0)
+    return (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0)
+  }
 
   return {
     async continue(name, bytes) {
@@ -43,10 +51,11 @@ export function createArchiveFiles(directory: string, reserve: DiskReserve): Arc
       return found && { stream: createReadStream(pathOf(name)), bytes: found.size }
     },
     remove: (name) => rm(pathOf(name), { force: true }),
-    async size() {
-      const sizes = (await names()).map(async (name) => (await stat(pathOf(name)).catch(() => undefined))?.size ?? 0)
-      return (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0)
+    async requireRoom() {
+      await reserve.require(directory, ARCHIVE_RECORDED_BYTES)
+      if ((await size()) >= MAX_ARCHIVE_BYTES) throw new Error('the archives of all people together are too large')
     },
+    size,
     async keepOnly(wanted) {
       for (const name of await names()) if (!wanted.has(name)) await rm(pathOf(name), { force: true })
     },

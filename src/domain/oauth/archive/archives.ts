@@ -84,7 +84,8 @@ export function createArchives(parts: ArchiveParts): Archives {
   const { db, clock, random, log, files } = parts
   const make = createArchiveMaking(parts)
   const listeners: (() => void)[] = []
-  let downloads = 0
+  /** Who is downloading: each person once, so that nobody takes the places of others. */
+  const downloading = new Set<number>()
 
   async function current(userNid: number): Promise<ArchiveRow | undefined> {
     const row = await findArchive(db, userNid)
@@ -136,17 +137,23 @@ export function createArchives(parts: ArchiveParts): Archives {
     async open(userNid) {
       const row = await current(userNid)
       if (row?.next_part !== null) return undefined
-      if (downloads >= MAX_ARCHIVE_DOWNLOADS) {
+      if (downloading.has(userNid)) {
+        throw tooMany('You are downloading this file already. Wait for its end, or stop it.', 60_000)
+      }
+      if (downloading.size >= MAX_ARCHIVE_DOWNLOADS) {
         throw tooMany('Too many such files are being downloaded. Try again in a few minutes.', 60_000)
       }
+      downloading.add(userNid)
       const found = await files.read(row.file)
-      if (found === undefined) return undefined
-      downloads += 1
+      if (found === undefined) {
+        downloading.delete(userNid)
+        return undefined
+      }
       let isDone = false
       return {
         ...found,
         done() {
-          if (!isDone) downloads -= 1
+          if (!isDone) downloading.delete(userNid)
           isDone = true
         },
       }
@@ -208,6 +215,7 @@ function createArchiveMaking(parts: ArchiveParts): (row: ArchiveRow, isOver: () 
     const file = await files.continue(row.file, bytes)
     try {
       while (part !== null && !isOver()) {
+        await files.requireRoom()
         const made = await some(file, bytes, owner, part)
         part = made.next
         bytes += made.bytes
