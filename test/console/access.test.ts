@@ -182,6 +182,33 @@ describe('an act', () => {
   })
 })
 
+describe('who signs out', () => {
+  it('of the console is signed out of the account page too, whose proof would open it again', async () => {
+    const browser = world.browsing()
+    const page = await signedIn(browser)
+    await act(browser, 'DELETE', '/_hearth/admin/v1/session', bearer(page))
+    expect((await browser.open(CONSOLE)).heading).toBe('Sign in')
+  })
+
+  it('of the account page leaves no console open', async () => {
+    const browser = world.browsing()
+    const page = await signedIn(browser)
+    const cookies = [...browser.jar].map(([key, { value }]) => `${key.split(' ')[0]}=${value}`).join('; ')
+    const account = await browser.open('/_hearth/account')
+    const [, form = ''] =
+      /action="\/_hearth\/account\/sign-out">\s*<input[^>]*name="form" value="([^"]+)"/.exec(account.text) ?? []
+    expect(form).not.toBe('')
+    const out = await fetch(`${world.origin}/_hearth/account/sign-out`, {
+      method: 'POST',
+      headers: { cookie: cookies },
+      body: new URLSearchParams({ form }),
+      redirect: 'manual',
+    })
+    expect(out.status).toBe(303)
+    expect((await act(browser, 'GET', LOCK, bearer(page))).status).toBe(401)
+  })
+})
+
 describe('the files', () => {
   it('of the first page come to less than 150 KB', async () => {
     const browser = world.browsing()
