@@ -150,7 +150,7 @@ export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
     const known = await accounts.find(flow.providerId, identity.subject)
     const provider = providers.get(flow.providerId)
     const { claims } = identity
-    const provenAt = isAgain ? provenAgain(flow, claims, provider, clock.now()) : authTimeOf(claims)
+    const provenAt = isAgain ? provenAgain(flow, claims, provider, clock.now()) : authTimeOf(claims, clock.now())
     if (known !== undefined) return signIn(known, returnTo, provenAt)
     const found = await asking(flow, (provider) => firstSignIn(provider, identity, accounts))
     if ('account' in found) return signIn(found.account, returnTo, provenAt)
@@ -214,9 +214,9 @@ export function createSingleSignOn(deps: SingleSignOnDeps): SingleSignOn {
   }
 }
 
-/** When the person signed in at the provider, in milliseconds, if it says so (OpenID Connect Core 1.0, section 2). */
-function authTimeOf({ auth_time }: JsonObject): number | undefined {
-  return typeof auth_time === 'number' ? Math.floor(auth_time * 1000) : undefined
+/** When the person signed in at the provider, in milliseconds, if it says so (OpenID Connect Core 1.0, section 2); never later than now. */
+function authTimeOf({ auth_time }: JsonObject, now: number): number | undefined {
+  return typeof auth_time === 'number' && auth_time >= 0 ? Math.min(Math.floor(auth_time * 1000), now) : undefined
 }
 
 /**
@@ -224,10 +224,10 @@ function authTimeOf({ auth_time }: JsonObject): number | undefined {
  * @throws SignInFailure `not-again` if that was before, or the provider does not say
  */
 function provenAgain(flow: Flow, claims: JsonObject, provider: Provider | undefined, now: number): number {
-  const signedInAt = authTimeOf(claims)
+  const signedInAt = authTimeOf(claims, now)
   if (signedInAt === undefined && provider?.omitsAuthTime) return now
   if (signedInAt === undefined || signedInAt < flow.startedAt - CLOCK_TOLERANCE_MS) {
     throw new SignInFailure('not-again', flow)
   }
-  return Math.min(signedInAt, now)
+  return signedInAt
 }
