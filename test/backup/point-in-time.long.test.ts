@@ -30,6 +30,7 @@ const env = (dataDir: string) => ({
   HEARTH__BACKUP__JOURNAL_MINUTES: '1440',
   HEARTH__BACKUP__PASSPHRASE: PASSPHRASE,
   HEARTH__LISTEN__PORT: '1',
+  HEARTH__METRICS__PORT: '0',
 })
 const run = (words: string[], dataDir = join(server.dataDir, 'data')): Promise<Outcome> =>
   runHearth(words, { directory: folder, env: env(dataDir) })
