@@ -23,8 +23,8 @@ export interface EventDraft {
   readonly type: string
   readonly sender: UserId
   /** Absent from a create event whose hash becomes the room id. */
-  readonly room_id?: RoomId
-  readonly state_key?: string
+  readonly room_id?: RoomId | undefined
+  readonly state_key?: string | undefined
   readonly content: JsonObject
   readonly origin_server_ts: Integer
   /** Limited to the maximum of the room version. */
@@ -33,12 +33,12 @@ export interface EventDraft {
   readonly prev_events: readonly EventReference[]
   readonly auth_events: readonly EventReference[]
   /** The target of a redaction. It is written to the place that the room version defines. */
-  readonly redacts?: EventId
+  readonly redacts?: EventId | undefined
   /** Chosen by the caller in room versions 1 and 2, ignored in all others. */
-  readonly event_id?: EventId
+  readonly event_id?: EventId | undefined
   readonly unsigned?: JsonObject
   /** How long the event is sticky, in milliseconds (MSC4354). */
-  readonly stickyMs?: number
+  readonly stickyMs?: number | undefined
   /** Write `origin` even if the room version does not need it: joins, knocks, leaves and invites between servers have it (server-server API, `InviteEvent`). */
   readonly namesOrigin?: true
 }

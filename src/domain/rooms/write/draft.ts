@@ -25,18 +25,6 @@ export interface Draft {
   readonly eventId?: EventId
 }
 
-/** What an event takes over from its draft. */
-export function membersOf({ type, sender, content, stateKey, redacts, stickyMs }: Draft) {
-  return {
-    type,
-    sender,
-    content,
-    ...(stateKey === undefined ? {} : { state_key: stateKey }),
-    ...(redacts === undefined ? {} : { redacts }),
-    ...(stickyMs === undefined ? {} : { stickyMs }),
-  }
-}
-
 /** The transaction id under which a client sent something. */
 export interface Transaction {
   readonly tokenNid: number
