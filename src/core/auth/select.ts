@@ -7,7 +7,9 @@ import { type Clause, rejectBy } from './clauses.ts'
 export type StateKeyPair = readonly [type: string, stateKey: string]
 
 /** The parts of an event that select its auth events. A draft has them already. */
-export type Authorisable = Pick<Pdu, 'type' | 'sender' | 'state_key' | 'content'>
+export interface Authorisable extends Pick<Pdu, 'type' | 'sender' | 'content'> {
+  readonly state_key?: string | undefined
+}
 
 const JUDGED_BY_JOIN_RULES: ReadonlySet<unknown> = new Set(['join', 'invite', 'knock'])
 

@@ -358,14 +358,9 @@ function eventAtHand(room: Room, nid: number, { events, read }: Collected): Room
 }
 
 function authEventsOf(room: Room, draft: Draft, state: StateReader): RoomEvent[] {
-  const { version } = room
-  const selection = authEventKeys(version, {
-    type: draft.type,
-    sender: draft.sender,
-    content: draft.content,
-    ...(draft.stateKey === undefined ? {} : { state_key: draft.stateKey }),
-  })
-  return selection.flatMap(([type, stateKey]) => state(type, stateKey) ?? [])
+  const { type, sender, content, stateKey: state_key } = draft
+  const keys = authEventKeys(room.version, { type, sender, content, state_key })
+  return keys.flatMap((key) => state(...key) ?? [])
 }
 
 function opaqueEventId({ random, serverName }: AppendParts): EventId {
