@@ -1,9 +1,13 @@
-/** A node in the list of entries by last use. The list is a ring; one empty node stands before the oldest and after the newest entry. */
+/** A node in the list of entries, oldest first. The list is a ring; one empty node stands before the oldest and after the newest entry. */
 class Link {
   older: Link = this
   newer: Link = this
   /** The age of the budget at which it was used last. */
   usedAt = 0
+  /** The age of the budget of which its place in the list tells: of its last use when it got the place. */
+  placedAt = 0
+  /** Whether it was used since then. It keeps its place until the budget looks for what may go: a use must be cheap. */
+  isUsed = false
 
   /** Removes the entry from its cache. */
   forget(): void {}
@@ -103,12 +107,14 @@ export class BudgetPart<K extends {}, V extends {}> {
 
   set(key: K, value: V): void {
     let entry = this.#entries.get(key)
-    if (entry) entry.value = value
-    else {
+    if (entry) {
+      entry.value = value
+      this.#budget.use(entry)
+    } else {
       entry = new Entry(this, key, value)
       this.#entries.set(key, entry)
+      this.#budget.place(entry)
     }
-    this.#budget.use(entry)
     this.#weigh(entry)
   }
 
@@ -150,9 +156,12 @@ export class BudgetPart<K extends {}, V extends {}> {
   }
 }
 
+/** How many used entries may be passed over to find one that goes, so that finding it takes no time that others notice. */
+const MAX_PASSED_OVER = 64
+
 /**
- * One budget of bytes for several caches: the least recently used entry of all caches goes first. So no cache needs a share of its own,
- * and unused entries make room for used ones.
+ * One budget of bytes for several caches: an entry of any cache that was not used for long goes first ("second chance": the oldest entry
+ * that was not used since it got its place). So no cache needs a share of its own, and unused entries make room for used ones.
  */
 export class ByteBudget {
   readonly maxBytes: number
@@ -182,14 +191,24 @@ export class ByteBudget {
   /** Advances the time: removes entries that were not used in the last `ages` calls. */
   grow(ages: number): void {
     this.#age++
-    while (this.#end.newer !== this.#end && this.#end.newer.usedAt < this.#age - ages) this.#end.newer.forget()
+    const since = this.#age - ages
+    for (let oldest = this.#end.newer; oldest !== this.#end && oldest.placedAt < since; oldest = this.#end.newer) {
+      if (oldest.usedAt < since) oldest.forget()
+      else this.#replace(oldest)
+    }
   }
 
-  /** For parts: marks an entry as the newest. */
+  /** For parts: marks an entry as used now. */
   use(entry: Link): void {
     entry.usedAt = this.#age
-    if (entry.newer === this.#end) return
-    entry.unlink()
+    entry.isUsed = true
+  }
+
+  /** For parts: gives a new entry the newest place. */
+  place(entry: Link): void {
+    entry.usedAt = this.#age
+    entry.placedAt = this.#age
+    entry.isUsed = false
     entry.linkBefore(this.#end)
   }
 
@@ -201,6 +220,19 @@ export class ByteBudget {
   /** For parts: adds bytes (or subtracts, if negative) and makes room for them. An entry larger than the whole budget is removed itself. */
   take(bytes: number): void {
     this.#bytes += bytes
-    while (this.#bytes > this.maxBytes && this.#end.newer !== this.#end) this.#end.newer.forget()
+    while (this.#bytes > this.maxBytes && this.#end.newer !== this.#end) this.#leastUsed().forget()
+  }
+
+  #leastUsed(): Link {
+    for (let passed = 0; passed < MAX_PASSED_OVER && this.#end.newer.isUsed; passed++) this.#replace(this.#end.newer)
+    return this.#end.newer
+  }
+
+  /** Gives an entry the newest place instead of its own. It keeps the time of its last use. */
+  #replace(entry: Link): void {
+    entry.unlink()
+    entry.placedAt = entry.usedAt
+    entry.isUsed = false
+    entry.linkBefore(this.#end)
   }
 }

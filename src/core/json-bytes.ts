@@ -3,28 +3,51 @@ import { writeJson } from './large-integers.ts'
 /** A part that is made only when it is about to be sent. */
 type Later = () => AsyncIterable<JsonBytes>
 
+/** Longer answers of text alone become bytes. */
+const MAX_TEXT = 16 * 1024
+/** Longer pieces are kept as they are, not copied. */
+const MAX_COPIED_BYTES = 16 * 1024
+/** Shorter texts are copied faster by a loop than by a call of the engine. */
+const SHORT_TEXT = 64
+
+/**
+ * Where the answer that is being written puts its pieces, so that thousands of them make no objects. When another answer is written, or when
+ * it is full, its content becomes a piece of the answer that wrote it.
+ */
+const desk = Buffer.allocUnsafeSlow(64 * 1024)
+let written = 0
+let writer: JsonBytes | undefined
+
 /**
  * Builds an answer from ready pieces: cached bytes are copied, never parsed or escaped again.
  * Text pieces are JSON already; `value` writes anything else.
  */
 export class JsonBytes {
-  readonly #pieces: (string | Uint8Array | Later)[] = []
+  /** The whole answer, while it is short and nothing but text. */
+  #text: string | undefined = ''
+  readonly #pieces: (Buffer | Later)[] = []
   #length = 0
   #isWhole = true
 
   /** Text that is JSON, or a part of it. */
   text(json: string): this {
-    const last = this.#pieces.length - 1
-    const before = this.#pieces[last]
-    if (typeof before === 'string') this.#pieces[last] = before + json
-    else this.#pieces.push(json)
-    this.#length += Buffer.byteLength(json)
+    if (this.#text === undefined) return this.#write(json)
+    this.#text += json
+    if (this.#text.length > MAX_TEXT) this.#becomeBytes()
     return this
   }
 
   bytes(json: Uint8Array): this {
-    this.#pieces.push(json)
+    this.#becomeBytes()
     this.#length += json.length
+    if (json.length > MAX_COPIED_BYTES) {
+      this.#clearDesk()
+      this.#pieces.push(Buffer.from(json.buffer, json.byteOffset, json.length))
+      return this
+    }
+    this.#takeDesk(json.length)
+    desk.set(json, written)
+    written += json.length
     return this
   }
 
@@ -39,21 +62,27 @@ export class JsonBytes {
 
   /** Adds all pieces of another answer. */
   append(other: JsonBytes): this {
-    for (const piece of other.#pieces) this.#pieces.push(piece)
-    this.#length += other.#length
-    this.#isWhole &&= other.#isWhole
+    if (other.#text !== undefined) return this.text(other.#text)
+    other.#clearDesk()
+    this.#becomeBytes()
+    for (const piece of other.#pieces) {
+      if (typeof piece === 'function') this.later(piece)
+      else this.bytes(piece)
+    }
     return this
   }
 
   /** Adds a large part, which is made only after everything before it was sent. Such an answer can be read only by `chunks`. */
   later(part: Later): this {
+    this.#becomeBytes()
+    this.#clearDesk()
     this.#pieces.push(part)
     this.#isWhole = false
     return this
   }
 
   get isEmpty(): boolean {
-    return this.#pieces.length === 0
+    return this.#text === undefined ? this.#length === 0 && this.#isWhole : this.#text === ''
   }
 
   /** Whether there are no parts that are made later. */
@@ -63,51 +92,94 @@ export class JsonBytes {
 
   /** Bytes of the ready pieces. */
   get length(): number {
-    return this.#length
+    return this.#text === undefined ? this.#length : Buffer.byteLength(this.#text)
   }
 
-  /** All of it: as text where it is nothing but text, since a short text is sent with less work than bytes. */
+  /** All of it: as text where it is short and nothing but text, which is sent with less work than bytes. */
   whole(): string | Buffer {
-    const [first = ''] = this.#pieces
-    return this.#pieces.length < 2 && typeof first === 'string' ? first : this.toBuffer()
+    return this.#text ?? this.toBuffer()
   }
 
-  /** @param isKept for a buffer that is cached: allocates it alone, since a small buffer is otherwise a slice of 8 KiB and keeps all of it alive */
-  toBuffer(isKept = false): Buffer {
-    const buffer = isKept ? Buffer.allocUnsafeSlow(this.#length) : Buffer.allocUnsafe(this.#length)
-    let offset = 0
-    for (const piece of this.#pieces) {
-      if (typeof piece === 'string') offset += buffer.write(piece, offset)
-      else if (typeof piece === 'function') throw new Error('a part of this is still to be made')
-      else {
-        buffer.set(piece, offset)
-        offset += piece.length
-      }
-    }
-    return buffer
+  /** All of it. Its parts may be in use elsewhere: never change it. */
+  toBuffer(): Buffer {
+    if (this.#text !== undefined) return Buffer.from(this.#text)
+    if (!this.#isWhole) throw new Error('a part of this is still to be made')
+    this.#clearDesk()
+    return joined(this.#pieces as Buffer[], this.#length)
   }
 
   /** The whole answer, in chunks of about so many bytes; each is made on demand. */
   async *chunks(bytes: number): AsyncGenerator<Buffer> {
-    let gathered = new JsonBytes()
+    this.#becomeBytes()
+    this.#clearDesk()
+    let gathered: Buffer[] = []
+    let length = 0
     for (const piece of this.#pieces) {
-      if (typeof piece === 'function') {
-        if (gathered.length > 0) yield gathered.toBuffer()
-        gathered = new JsonBytes()
-        for await (const part of piece()) yield* part.chunks(bytes)
-        continue
+      if (typeof piece !== 'function') {
+        gathered.push(piece)
+        length += piece.length
       }
-      gathered.#pieces.push(piece)
-      gathered.#length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
-      if (gathered.length < bytes) continue
-      yield gathered.toBuffer()
-      gathered = new JsonBytes()
+      if (length > 0 && (typeof piece === 'function' || length >= bytes)) {
+        yield joined(gathered, length)
+        gathered = []
+        length = 0
+      }
+      if (typeof piece === 'function') for await (const part of piece()) yield* part.chunks(bytes)
     }
-    if (gathered.length > 0) yield gathered.toBuffer()
+    if (length > 0) yield joined(gathered, length)
+  }
+
+  #becomeBytes(): void {
+    if (this.#text === undefined) return
+    const text = this.#text
+    this.#text = undefined
+    this.#write(text)
+  }
+
+  #write(text: string): this {
+    const most = 3 * text.length
+    if (most > desk.length) {
+      this.bytes(Buffer.from(text))
+      return this
+    }
+    this.#takeDesk(most)
+    const length = text.length < SHORT_TEXT ? copyShort(text) : desk.write(text, written)
+    written += length
+    this.#length += length
+    return this
+  }
+
+  /** Makes room for so many bytes. */
+  #takeDesk(bytes: number): void {
+    if (writer !== this) {
+      if (writer) writer.#clearDesk()
+      writer = this
+    }
+    if (written + bytes > desk.length) this.#clearDesk()
+  }
+
+  #clearDesk(): void {
+    if (writer !== this || written === 0) return
+    this.#pieces.push(Buffer.from(desk.subarray(0, written)))
+    written = 0
   }
 }
 
-/** Text as bytes for a cache: see {@link JsonBytes.toBuffer}. */
+function joined(pieces: readonly Buffer[], length: number): Buffer {
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length)
+}
+
+/** Copies a text to the desk and returns its length in bytes. */
+function copyShort(text: string): number {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code > 127) return desk.write(text, written)
+    desk[written + index] = code
+  }
+  return text.length
+}
+
+/** Text as bytes for a cache. A small buffer is otherwise a slice of 8 KiB, and keeps all of it alive. */
 export function keptBytes(text: string): Buffer {
   const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
   buffer.write(text)

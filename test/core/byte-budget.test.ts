@@ -13,7 +13,7 @@ function twoCaches(maxTons: number) {
   return { budget, rooms, events, gone }
 }
 
-test('A3: what was not used for longest goes first, whichever cache holds it', () => {
+test('A3: what was not used for long goes first, whichever cache holds it', () => {
   const { budget, rooms, events, gone } = twoCaches(3)
   rooms.set('lobby', { tons: 1 })
   events.set(1, { tons: 1 })
@@ -23,9 +23,29 @@ test('A3: what was not used for longest goes first, whichever cache holds it', (
   expect(gone).toEqual(['event 1'])
   events.get(2)
   rooms.set('hall', { tons: 2 })
-  expect(gone).toEqual(['event 1', 'room lobby', 'event 3'])
+  expect(gone).toEqual(['event 1', 'event 3', 'room lobby'])
   expect(budget.bytes).toBeLessThanOrEqual(3 * TON)
   expect(budget.bytes).toBe(rooms.bytes + events.bytes)
+})
+
+test('A3: what is used again and again stays, however much comes and goes beside it', () => {
+  const { rooms, events } = twoCaches(10)
+  for (let index = 0; index < 5; index++) rooms.set(`hall ${index}`, { tons: 1 })
+  for (let index = 0; index < 1_000; index++) {
+    events.set(index, { tons: 1 })
+    for (let hall = 0; hall < 5; hall++) expect(rooms.get(`hall ${hall}`)).toBeDefined()
+  }
+  expect(rooms.size).toBe(5)
+})
+
+test('A3: where everything was used, something goes all the same', () => {
+  const { budget, events } = twoCaches(200)
+  for (let index = 0; index < 200; index++) events.set(index, { tons: 1 })
+  for (let index = 0; index < 200; index++) events.get(index)
+  events.set(200, { tons: 1 })
+  expect(events.peek(200)).toBeDefined()
+  expect(events.size).toBe(200)
+  expect(budget.bytes).toBeLessThanOrEqual(200 * TON)
 })
 
 test('A3: what has grown is weighed at its next use, or when somebody says so', () => {

@@ -41,10 +41,26 @@ export function readTimeline(
   wish: TimelineWish,
 ): RawSlice | Promise<RawSlice> {
   const reading = new TimelineReading(wish)
-  const places = placesWanted(room, wish)
-  const recent = places.length === 0 ? [] : room.eventsAt(places)
-  if (recent instanceof Promise) return recent.then((page) => reading.take(page) ?? readOlder(db, cache, room, reading))
-  return reading.take(recent) ?? readOlder(db, cache, room, reading)
+  const { timeline } = room
+  for (let index = timeline.length - 1; index >= 0; index--) {
+    const place = timeline[index]!
+    if (!reading.looksAt(place)) continue
+    const event = room.fact(place.nid)
+    if (event === undefined) return readLoaded(db, cache, room, wish)
+    const slice = reading.take(event)
+    if (slice) return slice
+  }
+  return readOlder(db, cache, room, reading)
+}
+
+/** The same where some of the newest events are in the database only. */
+async function readLoaded(db: Reader, cache: EventCache, room: Room, wish: TimelineWish): Promise<RawSlice> {
+  const reading = new TimelineReading(wish)
+  for (const event of await room.eventsAt(placesWanted(room, wish))) {
+    const slice = reading.take(event)
+    if (slice) return slice
+  }
+  return readOlder(db, cache, room, reading)
 }
 
 /** Continues before the events in memory. */
@@ -56,8 +72,10 @@ async function readOlder(db: Reader, cache: EventCache, room: Room, reading: Tim
     if (rows.length === 0) break
     const page = rows.map((row) => cache.adopt(row))
     if (pos === room.timelineFrom - 1) room.extendTimeline(page.toReversed())
-    const slice = reading.take(page)
-    if (slice) return slice
+    for (const event of page) {
+      const slice = reading.take(event)
+      if (slice) return slice
+    }
     pos = page.at(-1)!.pos - 1
   }
   return reading.atBeginning()
@@ -77,25 +95,29 @@ class TimelineReading {
     this.#laterPos = wish.below
   }
 
-  /** Returns the slice, once these events are enough for it. */
-  take(page: readonly RoomEvent[]): RawSlice | undefined {
+  /** Whether an event at this place may be part of the slice, or end it. */
+  looksAt({ pos, streamPos }: Place): boolean {
+    const { below, upTo } = this.wish
+    return (below === undefined || pos < below) && !isNewer(streamPos, upTo)
+  }
+
+  /** Takes the next older event. Returns the slice, once it is whole. */
+  take(event: RoomEvent): RawSlice | undefined {
     const { upTo, since, wants, limit } = this.wish
-    for (const event of page) {
-      // Clients paginate backwards for backfilled history.
-      if (event.isHistory) return this.#slice(true)
-      if (isNewer(event.streamPos, upTo)) continue
-      // They also paginate backwards for missing events in between.
-      if (this.#laterPos !== undefined && this.#laterPos - event.pos > 1) return this.#slice(true)
-      if (since && !isNewer(event.streamPos, since)) return this.#slice(false)
-      if (!wants || wants(event)) {
-        if (this.#found.length === limit) return { ...this.#slice(true), rest: event.pos + 1 }
-        if (this.#found.length > 0 && this.#bytes + event.json.length > MAX_TIMELINE_BYTES) return this.#slice(true)
-        this.#bytes += event.json.length
-        this.#found.push(event)
-      }
-      this.#laterPos = event.pos
+    this.#scanned++
+    // Clients paginate backwards for backfilled history.
+    if (event.isHistory) return this.#slice(true)
+    if (isNewer(event.streamPos, upTo)) return undefined
+    // They also paginate backwards for missing events in between.
+    if (this.#laterPos !== undefined && this.#laterPos - event.pos > 1) return this.#slice(true)
+    if (since && !isNewer(event.streamPos, since)) return this.#slice(false)
+    if (!wants || wants(event)) {
+      if (this.#found.length === limit) return { ...this.#slice(true), rest: event.pos + 1 }
+      if (this.#found.length > 0 && this.#bytes + event.json.length > MAX_TIMELINE_BYTES) return this.#slice(true)
+      this.#bytes += event.json.length
+      this.#found.push(event)
     }
-    this.#scanned += page.length
+    this.#laterPos = event.pos
     return this.#scanned >= MAX_EVENTS_SCANNED ? this.#slice(true) : undefined
   }
 
@@ -109,15 +131,14 @@ class TimelineReading {
   }
 }
 
-/** Places in memory to look at, newest first: as far as a sync that is nearly up to date needs. */
-function placesWanted(
-  { timeline }: Room,
-  { since, upTo, limit, wants, below = Number.POSITIVE_INFINITY }: TimelineWish,
-): Place[] {
+/** Places to look at, newest first: as far as a sync that is nearly up to date needs. */
+function placesWanted({ timeline }: Room, wish: TimelineWish): Place[] {
+  const { since, limit, wants } = wish
+  const reading = new TimelineReading(wish)
   const places: Place[] = []
   for (let index = timeline.length - 1; index >= 0; index--) {
     const place = timeline[index]!
-    if (place.pos >= below || isNewer(place.streamPos, upTo)) continue
+    if (!reading.looksAt(place)) continue
     places.push(place)
     if ((since && !isNewer(place.streamPos, since)) || (!wants && places.length > limit)) break
   }

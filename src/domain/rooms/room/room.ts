@@ -217,7 +217,8 @@ export class Room {
 
   /** An event that is in memory: enqueued, or cached. */
   fact(nid: number): RoomEvent | undefined {
-    return this.#unsettledByNid.get(nid) ?? this.#events.get(nid)
+    const unsettled = this.#unsettledByNid.size === 0 ? undefined : this.#unsettledByNid.get(nid)
+    return unsettled ?? this.#events.get(nid)
   }
 
   /** A committed state event, loaded if necessary. */

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { JsonBytes } from '../../src/core/json-bytes.ts'
+
+async function inChunks(json: JsonBytes, bytes: number): Promise<string[]> {
+  const found: string[] = []
+  for await (const chunk of json.chunks(bytes)) found.push(chunk.toString())
+  return found
+}
+
+test('short text stays text, and its length is in bytes', () => {
+  const json = new JsonBytes().text('["ä"').text(',"b"]')
+  expect(json.whole()).toBe('["ä","b"]')
+  expect(json.length).toBe(10)
+  expect(json.toBuffer().toString()).toBe('["ä","b"]')
+})
+
+test('text of every length and script comes out as it went in', () => {
+  for (const letter of ['a', 'ä', '水', '😀']) {
+    for (const count of [0, 1, 30, 63, 64, 65, 10_000, 16_384, 16_385, 30_000, 100_000]) {
+      const text = JSON.stringify(letter.repeat(count))
+      const json = new JsonBytes().bytes(Buffer.from('[')).text(text).text(',').text(text).bytes(Buffer.from(']'))
+      const whole = json.toBuffer()
+      expect(whole.toString()).toBe(`[${text},${text}]`)
+      expect(json.length).toBe(whole.length)
+      expect(new JsonBytes().text(text).toBuffer().toString()).toBe(text)
+    }
+  }
+})
+
+test('answers that are written in turn do not mix', () => {
+  const many = Array.from({ length: 20 }, () => new JsonBytes())
+  for (let round = 0; round < 3_000; round++) {
+    const one = many[(round * 7) % 20]!
+    if (round % 3 === 0) one.text(`"text ${round}",`)
+    else one.bytes(Buffer.from(`"bytes ${round}",`))
+  }
+  many.forEach((one, place) => {
+    const expected: string[] = []
+    for (let round = 0; round < 3_000; round++)
+      if ((round * 7) % 20 === place) expected.push(round % 3 === 0 ? `"text ${round}",` : `"bytes ${round}",`)
+    expect(one.toBuffer().toString()).toBe(expected.join(''))
+    expect(one.toBuffer().toString()).toBe(expected.join(''))
+  })
+})
+
+test('what was added to another answer may be added again, and both go on', () => {
+  const part = new JsonBytes().bytes(Buffer.from('{"a":')).text('1}')
+  const first = new JsonBytes().text('[').append(part).text(',')
+  const second = new JsonBytes().append(part).append(part)
+  part.text(' ')
+  first.append(part).text(']')
+  expect(first.toBuffer().toString()).toBe('[{"a":1},{"a":1} ]')
+  expect(second.toBuffer().toString()).toBe('{"a":1}{"a":1}')
+})
+
+test('bytes that were handed out do not change when more is written', () => {
+  const json = new JsonBytes().bytes(Buffer.from('abc'))
+  const before = json.toBuffer()
+  json.text('def')
+  new JsonBytes().bytes(Buffer.from('xyz')).toBuffer()
+  expect(before.toString()).toBe('abc')
+  expect(json.toBuffer().toString()).toBe('abcdef')
+})
+
+test('chunks are as large as asked for, and end before what is made later', async () => {
+  const later = async function* () {
+    yield new JsonBytes().text('"late",')
+    yield new JsonBytes().bytes(Buffer.from('"later"'))
+  }
+  const piece = Buffer.from(JSON.stringify('x'.repeat(20_000)))
+  const json = new JsonBytes().text('[').bytes(piece).text(',').bytes(piece).text(',').later(later).text(']')
+  expect(json.isWhole).toBe(false)
+  expect(() => json.toBuffer()).toThrow('still to be made')
+  const chunks = await inChunks(json, 20_000)
+  expect(JSON.parse(chunks.join(''))).toEqual(['x'.repeat(20_000), 'x'.repeat(20_000), 'late', 'later'])
+  expect(chunks.length).toBeGreaterThan(3)
+  expect(await inChunks(new JsonBytes().text('{}'), 1_000)).toEqual(['{}'])
+  expect(await inChunks(new JsonBytes(), 1_000)).toEqual([])
+})
+
+test('it is empty until something is added', () => {
+  expect(new JsonBytes().isEmpty).toBe(true)
+  expect(new JsonBytes().append(new JsonBytes()).isEmpty).toBe(true)
+  expect(new JsonBytes().text('1').isEmpty).toBe(false)
+  expect(new JsonBytes().bytes(Buffer.from('1')).isEmpty).toBe(false)
+  const nothing = async function* (): AsyncGenerator<JsonBytes> {}
+  expect(new JsonBytes().later(nothing).isEmpty).toBe(false)
+})
