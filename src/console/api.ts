@@ -1,4 +1,5 @@
 import { facts } from './facts.ts'
+import { t } from './words.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
@@ -6,11 +7,14 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export class Refusal extends Error {
   readonly status: number
   readonly errcode: string
+  /** The act needs a proof of who the administrator is, given just now. */
+  readonly isProofNeeded: boolean
 
-  constructor(status: number, errcode: string, message: string) {
+  constructor(status: number, errcode: string, message: string, isProofNeeded = false) {
     super(message)
     this.status = status
     this.errcode = errcode
+    this.isProofNeeded = isProofNeeded
   }
 }
 
@@ -43,16 +47,26 @@ async function ask(method: Method, url: string, body: object | undefined, signal
     })
   } catch (error) {
     if (signal?.aborted) throw error
-    throw new Refusal(0, 'OFFLINE', 'The server does not answer. Look whether it runs, and whether you are online.')
+    throw new Refusal(0, 'OFFLINE', t('The server does not answer. Look whether it runs, and whether you are online.'))
   }
   if (answer.ok) return answer
-  const { errcode = '', error = `The server answered ${answer.status}.` } = (await answer.json().catch(() => ({}))) as {
+  const {
+    errcode = '',
+    error,
+    proof_needed,
+  } = (await answer.json().catch(() => ({}))) as {
     errcode?: string
     error?: string
+    proof_needed?: boolean
   }
   // The session has ended, or the right was withdrawn: the page asks to sign in again, and comes back here.
   if (answer.status === 401) location.reload()
-  throw new Refusal(answer.status, errcode, error)
+  throw new Refusal(
+    answer.status,
+    errcode,
+    error ?? t('The server answered {status}.', { status: answer.status }),
+    proof_needed === true,
+  )
 }
 
 /** Calls the admin API. @throws Refusal */
@@ -68,5 +82,5 @@ export async function fetchFile(url: string): Promise<string> {
 
 /** Says in words why something failed. */
 export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'Something went wrong in this page.'
+  return error instanceof Error ? error.message : t('Something went wrong in this page.')
 }

@@ -18,6 +18,7 @@ import { ActingProvider } from './parts/acting.tsx'
 import { Page } from './parts/page.tsx'
 import { type Place, to, usePlace } from './router.ts'
 import { Shell } from './shell.tsx'
+import { rich, t } from './words.ts'
 
 export function App() {
   return (
@@ -64,10 +65,8 @@ function pageAt({ parts, query }: Place): ComponentChildren {
       return <Acts query={query} />
     default:
       return (
-        <Page title="Nothing is here">
-          <p>
-            This address leads nowhere. <a href={to([])}>Go to the overview.</a>
-          </p>
+        <Page title={t('Nothing is here')}>
+          <p>{rich('This address leads nowhere. {link}', { link: <a href={to([])}>{t('Go to the overview.')}</a> })}</p>
         </Page>
       )
   }

@@ -4,6 +4,7 @@ export interface Facts {
   readonly user_id: string
   readonly server_name: string
   readonly version: string
+  readonly has_password: boolean
 }
 
 const written = document.querySelector('meta[name=hearth]')

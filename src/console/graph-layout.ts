@@ -60,7 +60,9 @@ export function layOut(events: readonly GraphEvent[]): Layout {
       // An event that lies about its depth stands below what refers to it.
       if (parentRow !== undefined && parentRow <= row) continue
       const shared = waiting.indexOf(previous)
-      const via = shared !== -1 ? shared : index === 0 && waiting[column] === undefined ? column : freeColumn()
+      // The line goes on straight, and one further to the right joins it: so it never wanders.
+      const isStraight = index === 0 && waiting[column] === undefined && (shared === -1 || column < shared)
+      const via = isStraight ? column : shared !== -1 ? shared : freeColumn()
       waiting[via] = previous
       open.push({ row, column, via, to: previous })
     }

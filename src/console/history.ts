@@ -1,15 +1,23 @@
-/** What the overview asks for every two seconds. */
-export interface OverviewData {
+/** A look at the server. Counts go up from its start. */
+export interface Look {
   readonly at: number
   readonly since: number
   readonly glance: {
     readonly events: number
     readonly requests: Times & { readonly count: number }
     readonly waitingSyncs: number
-    readonly waitingTransactions: number
     readonly residentBytes?: number
-    readonly roomMemoryBytes: number
   }
+}
+
+/** The looks of the last hour, which the server keeps. */
+export interface HistoryData {
+  readonly since: number
+  readonly points: readonly Omit<Look, 'since'>[]
+}
+
+/** What the overview asks for every two seconds. */
+export interface OverviewData extends Look {
   readonly size: {
     readonly database_bytes: number
     readonly users: number
@@ -59,8 +67,8 @@ export function p99Of({ bounds, buckets }: Times): number | null {
   return (bounds.at(-1) ?? 0) * 1000
 }
 
-/** What happened between two views; undefined if the server was started again in between. */
-export function sampleOf(before: OverviewData, now: OverviewData): Sample | undefined {
+/** What happened between two looks; undefined if the server was started again in between. */
+export function sampleOf(before: Look, now: Look): Sample | undefined {
   const seconds = (now.at - before.at) / 1000
   if (seconds <= 0 || now.since !== before.since) return undefined
   const { requests } = now.glance
@@ -75,3 +83,18 @@ export function sampleOf(before: OverviewData, now: OverviewData): Sample | unde
     resident: now.glance.residentBytes ?? null,
   }
 }
+
+/** What happened between each look and the next. */
+export function samplesOf({ since, points }: HistoryData): readonly Sample[] {
+  return points.slice(1).flatMap((point, index) => sampleOf({ since, ...points[index]! }, { since, ...point }) ?? [])
+}
+
+/** The hour before the newest look: what the server kept, up to where this page began to look itself. */
+export function lastHour(kept: readonly Sample[], own: readonly Sample[]): readonly Sample[] {
+  const begun = own[0]?.at ?? Number.POSITIVE_INFINITY
+  const all = [...kept.filter(({ at }) => at < begun), ...own]
+  const since = (all.at(-1)?.at ?? 0) - HOUR_MS
+  return all.filter(({ at }) => at > since)
+}
+
+const HOUR_MS = 3_600_000

@@ -1,3 +1,5 @@
+import type { Text } from './words.ts'
+
 /** The pages, in the order of the menu. `g` and the key lead to one. */
 export const SECTIONS = [
   { id: '', title: 'Overview', key: 'o' },
@@ -13,4 +15,4 @@ export const SECTIONS = [
   { id: 'backups', title: 'Backups', key: 'k' },
   { id: 'configuration', title: 'Configuration', key: 'c' },
   { id: 'acts', title: 'Record of acts', key: 'a' },
-] as const
+] as const satisfies readonly { readonly id: string; readonly title: Text; readonly key: string }[]

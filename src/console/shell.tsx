@@ -6,6 +6,7 @@ import { useActing } from './parts/acting.tsx'
 import { to, usePlace } from './router.ts'
 import { SECTIONS } from './sections.ts'
 import { useShortcuts } from './shortcuts.ts'
+import { LANGUAGES, type Language, language, rich, speak, t } from './words.ts'
 
 export function Flame() {
   return (
@@ -28,7 +29,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   useEffect(() => setOpen(false), [place])
 
   async function signOut(): Promise<void> {
-    const isDone = await run('Signed out.', () => call('DELETE', '/_hearth/admin/v1/session'))
+    const isDone = await run(t('Signed out.'), () => call('DELETE', '/_hearth/admin/v1/session'))
     if (isDone) location.assign('/_hearth/account')
   }
 
@@ -41,11 +42,11 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           document.querySelector<HTMLElement>('main h1')?.focus()
         }}
       >
-        Skip to the content
+        {t('Skip to the content')}
       </button>
       <div class="side">
         <div class="brand">
-          <a href={to([])} aria-label={`${facts.server_name}: overview`}>
+          <a href={to([])} aria-label={t('{server}: overview', { server: facts.server_name })}>
             <Flame />
             <span>{facts.server_name}</span>
           </a>
@@ -56,31 +57,48 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
             aria-controls="menu"
             onClick={() => setOpen(!isOpen)}
           >
-            Menu
+            {t('Menu')}
           </button>
         </div>
-        <nav id="menu" aria-label="Console" class={isOpen ? 'open' : undefined}>
+        <nav id="menu" aria-label={t('Console')} class={isOpen ? 'open' : undefined}>
           {SECTIONS.map(({ id, title }) => (
             <a key={id} href={to([id].filter(Boolean))} aria-current={id === current ? 'page' : undefined}>
-              {title}
+              {t(title)}
             </a>
           ))}
-          <p class="who">
-            <span class="soft">{facts.user_id}</span>
+          <div class="who">
+            <bdi class="soft">{facts.user_id}</bdi>
             <button type="button" class="quiet small" onClick={() => void signOut()}>
-              Sign out
+              {t('Sign out')}
             </button>
-          </p>
+            <Languages />
+          </div>
         </nav>
       </div>
       <main id="content">
         {children}
         <footer class="soft">
-          Hearth {facts.version} · <kbd>?</kbd> shows the keys
+          Hearth {facts.version} · {rich('{key} shows the keys', { key: <kbd>?</kbd> })}
         </footer>
       </main>
       {isHelpShown && <Keys close={hideHelp} />}
     </>
+  )
+}
+
+/** Each language is called as its speakers call it. */
+function Languages() {
+  return (
+    <label class="choice">
+      <span class="hidden">{t('Language')}</span>
+      <select value={language} onChange={(event) => speak(event.currentTarget.value as Language)}>
+        {Object.entries(LANGUAGES).map(([id, name]) => (
+          <option key={id} value={id} lang={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
   )
 }
 
@@ -89,26 +107,26 @@ function Keys({ close }: { readonly close: () => void }) {
   useEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog ref={dialog} aria-labelledby="keys" onClose={close}>
-      <h2 id="keys">Keys</h2>
+      <h2 id="keys">{t('Keys')}</h2>
       <dl class="keys">
         <div>
           <dt>
             <kbd>/</kbd>
           </dt>
-          <dd>Search</dd>
+          <dd>{t('Search')}</dd>
         </div>
         {SECTIONS.map(({ title, key }) => (
           <div key={key}>
             <dt>
               <kbd>g</kbd> <kbd>{key}</kbd>
             </dt>
-            <dd>{title}</dd>
+            <dd>{t(title)}</dd>
           </div>
         ))}
       </dl>
       <p class="actions">
         <button type="button" onClick={close}>
-          Close
+          {t('Close')}
         </button>
       </p>
     </dialog>

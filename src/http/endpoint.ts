@@ -96,6 +96,8 @@ export interface EndpointOptions<
   readonly beforeTerms?: true
   /** It shows private data of a user: the call is recorded as an operator's act, although it is a GET. */
   readonly recorded?: true
+  /** It cannot be undone, or gives power over accounts: in the console, whoever does it must have proved a short time ago who they are. */
+  readonly grave?: true
   /** The code for an unknown token, if it differs from the role's. */
   readonly unknownToken?: Errcode
   /** The rate limit for calls, by user, or by address if there is no user. */
@@ -168,6 +170,7 @@ export interface Endpoint {
     readonly locked?: true
     readonly beforeTerms?: true
     readonly recorded?: true
+    readonly grave?: true
     readonly unknownToken?: Errcode
     readonly limited?: LimitName
     readonly query?: Shape | undefined

@@ -27,6 +27,7 @@ import { startGuestRemover } from './guest-remover.ts'
 import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
 import { startMediaSweeper } from './media-sweeper.ts'
+import { startOverviewWatcher } from './overview-watcher.ts'
 import { startRegistrationReloader } from './registration-reloader.ts'
 import { startRestoreRecovery } from './restore-recovery.ts'
 import { startRoomDeleter } from './room-deleter.ts'
@@ -63,7 +64,7 @@ export function homeserverWorkers(parts: {
     readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'upgrades'>
   }
   readonly accounts: Pick<AccountServices, 'deactivation'>
-  readonly admin: Pick<AdminServices, 'terms' | 'redactions'>
+  readonly admin: Pick<AdminServices, 'terms' | 'redactions' | 'views'>
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
@@ -103,6 +104,7 @@ export function homeserverWorkers(parts: {
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
     worker('delayed event sender', () => startDelayedEventSender(parts.calls.delayedEvents, log)),
     worker('account expirer', () => startAccountExpirer(parts.admin.terms, log)),
+    worker('overview watcher', () => startOverviewWatcher(parts.admin.views.history, log)),
     worker('archive maker', () => startArchiveMaker(parts.archives, log)),
     worker('deactivation runner', () => startDeactivationRunner(deactivation, log)),
   ]

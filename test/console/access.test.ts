@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Browsing, Page } from '../oauth/world.ts'
+import type { Browsing } from '../oauth/world.ts'
 import type { Json } from '../support/api.ts'
-import { CONSOLE, type ConsoleWorld, factsIn, openConsoleWorld, signedIn } from './world.ts'
+import { act as actIn, bearer, CONSOLE, type ConsoleWorld, factsIn, openConsoleWorld, signedIn } from './world.ts'
 
 let world: ConsoleWorld
 
@@ -11,18 +11,8 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** A call to the admin API with a browser's cookies, and with the console's token where one is given. */
-async function act(browser: Browsing, method: string, path: string, headers: Record<string, string>, body?: object) {
-  const cookie = [...browser.jar].map(([key, { value }]) => `${key.split(' ')[0]}=${value}`).join('; ')
-  const answer = await fetch(world.origin + path, {
-    method,
-    headers: { cookie, ...headers, ...(body && { 'content-type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  return { status: answer.status, body: (await answer.json()) as Json, headers: answer.headers }
-}
-
-const bearer = (page: Page) => ({ authorization: `Bearer ${factsIn(page).token}` })
+const act = (browser: Browsing, method: string, path: string, headers: Record<string, string>, body?: object) =>
+  actIn(world, browser, method, path, headers, body)
 const LOCK = '/_matrix/client/v1/admin/lock/@alice:localhost'
 
 describe('the console is there for administrators alone', () => {

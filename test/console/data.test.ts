@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type GraphEvent, layOut } from '../../src/console/graph-layout.ts'
-import { p99Of } from '../../src/console/history.ts'
+import { lastHour, p99Of, sampleOf, samplesOf } from '../../src/console/history.ts'
+import { createOverview } from '../../src/domain/admin/views/overview.ts'
+import {
+  LAGGING_COUNTED_EVERY_MS,
+  MAX_HISTORY,
+  MAX_SERVERS_AT_A_GLANCE,
+} from '../../src/domain/limits/console-pages.ts'
+import type { Glance } from '../../src/domain/metrics.ts'
 import { SECRET } from '../admin/office.ts'
 import { type Account, createRoom, type Json, join, sendText } from '../support/api.ts'
 import { type ConsoleWorld, openConsoleWorld } from './world.ts'
@@ -161,9 +168,9 @@ describe('the graph of a room', () => {
       event('c', ['a'], 2),
       event('a', ['gone'], 1),
     ])
-    expect(columns).toEqual([0, 1, 0, 1])
+    expect(columns).toEqual([0, 1, 0, 0])
     expect(edges.filter(({ isOpen }) => isOpen)).toEqual([
-      { fromRow: 3, fromColumn: 1, viaColumn: 1, toRow: 4, toColumn: 1, isOpen: true },
+      { fromRow: 3, fromColumn: 0, viaColumn: 0, toRow: 4, toColumn: 0, isOpen: true },
     ])
   })
 
@@ -189,6 +196,57 @@ describe('the overview', () => {
     expect(after.federation).toEqual({ behind: [], behind_total: 0, failing_total: 0 })
   })
 
+  it('keeps what happened in the last hour, and no more of it', async () => {
+    const { history } = world.server.services.admin.views
+    await history.look()
+    await sendText(world.api, alice.token, garden, 'h1', 'one')
+    await history.look()
+    const { since, points } = await get('/overview/history')
+    expect(since).toBe((await get('/overview')).since)
+    const [before, after] = points.slice(-2)
+    expect(after.glance.events).toBeGreaterThan(before.glance.events)
+    expect(samplesOf({ since, points: [before, { ...after, at: before.at + 2_000 }] })[0]?.events).toBeGreaterThan(0)
+    for (let i = 0; i < MAX_HISTORY; i += 1) await history.look()
+    expect((await get('/overview/history')).points).toHaveLength(MAX_HISTORY)
+  })
+
+  it('draws the health of servers from as many as fit, and counts all', async () => {
+    const { db } = world.server.database
+    await db.tx((tx) =>
+      tx.query(
+        `INSERT INTO federation_destination (server, first_unsent, failures, retry_at)
+         SELECT 'server' || i || '.example', 1, i % 3, 5 FROM generate_series(1, 600) i`,
+      ),
+    )
+    let now = 1_000_000
+    let reads = 0
+    const scan = (text: string, values?: []) => {
+      reads += 1
+      return db.scan(text, values)
+    }
+    const counted = { query: db.query, scan }
+    const overview = createOverview({
+      db: counted as unknown as typeof db,
+      clock: { now: () => now },
+      metrics: { glance: async () => ({ events: 0 }) as unknown as Glance },
+      statistics: { latestMonthlyActiveUsers: () => Number.NaN },
+      since: 0,
+    })
+    const { federation } = await overview.read()
+    expect([federation.behind.length, federation.behind_total, federation.failing_total]).toEqual([
+      MAX_SERVERS_AT_A_GLANCE,
+      600,
+      400,
+    ])
+    expect(federation.behind[0]).toEqual({ server: 'server101.example', failures: 2, retry_at: 5 })
+    const before = reads
+    await Promise.all([overview.read(), overview.read()])
+    expect(reads).toBe(before)
+    now += LAGGING_COUNTED_EVERY_MS
+    await db.tx((tx) => tx.query('DELETE FROM federation_destination'))
+    expect((await overview.read()).federation).toEqual({ behind: [], behind_total: 0, failing_total: 0 })
+  })
+
   it('leaves out requests that are meant to wait', async () => {
     const before = await get('/overview')
     await world.api.call('GET', '/sync?timeout=300', { token: alice.token })
@@ -205,6 +263,33 @@ describe('the overview', () => {
     const p99 = p99Of({ bounds: [0.001, 0.01], buckets })
     if (ms === null) expect(p99).toBeNull()
     else expect(p99).toBeCloseTo(ms, 5)
+  })
+})
+
+describe('the charts', () => {
+  const sample = (minute: number) => ({
+    at: minute * 60_000,
+    events: 0,
+    requests: 0,
+    p99: null,
+    syncs: 0,
+    resident: null,
+  })
+  const minutes = (samples: readonly { readonly at: number }[]) => samples.map(({ at }) => at / 60_000)
+
+  it('go on where the history of the server ends, for an hour', () => {
+    expect(minutes(lastHour([sample(0), sample(50), sample(70)], [sample(70), sample(75)]))).toEqual([50, 70, 75])
+    expect(lastHour([], [])).toEqual([])
+  })
+
+  it('begin anew where the server was started again', () => {
+    const look = (since: number, at: number) => ({
+      since,
+      at,
+      glance: { events: 5, requests: { count: 1, bounds: [1], buckets: [1, 0] }, waitingSyncs: 0 },
+    })
+    expect(sampleOf(look(1, 1_000), look(2, 3_000))).toBeUndefined()
+    expect(sampleOf(look(1, 1_000), look(1, 3_000))).toMatchObject({ events: 0, at: 3_000 })
   })
 })
 

@@ -1,7 +1,7 @@
 import { buildConsole } from '../../scripts/build-console.mjs'
 import { type Office, openOffice, registerBySecret, SECRET } from '../admin/office.ts'
 import { Browsing, type Page } from '../oauth/world.ts'
-import { type Account, createRoom, join, sendText } from '../support/api.ts'
+import { type Account, createRoom, type Json, join, sendText } from '../support/api.ts'
 import { type Neighbour, openNeighbourhood } from '../support/neighbours.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -31,6 +31,26 @@ export function factsIn({ text }: Pick<Page, 'text'>): { readonly token: string;
   const written = /<meta name="hearth" content="([^"]*)">/.exec(text)?.[1] ?? ''
   return JSON.parse(written.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))))
 }
+
+/** A call to the admin API with a browser's cookies, and with the console's token where one is given. */
+export async function act(
+  { origin }: Pick<ConsoleWorld, 'origin'>,
+  browser: Browsing,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: object,
+) {
+  const cookie = [...browser.jar].map(([key, { value }]) => `${key.split(' ')[0]}=${value}`).join('; ')
+  const answer = await fetch(origin + path, {
+    method,
+    headers: { cookie, ...headers, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  return { status: answer.status, body: (await answer.json()) as Json, headers: answer.headers }
+}
+
+export const bearer = (page: Pick<Page, 'text'>) => ({ authorization: `Bearer ${factsIn(page).token}` })
 
 /** Two servers that know each other, with people, a room, a report and a file: something to look at. */
 export interface Town {

@@ -7,6 +7,7 @@ import { Shown } from '../parts/state.tsx'
 import { Table } from '../parts/table.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { rich, t } from '../words.ts'
 
 interface Act {
   readonly act_nid: number
@@ -27,16 +28,16 @@ export function Acts({ query }: { readonly query: Readonly<Record<string, string
   const change = (changes: Readonly<Record<string, string | undefined>>, isReplacing = false) =>
     go(to(['acts'], { target, actor, ...changes }), isReplacing)
   return (
-    <Page title="Record of acts" words="What administrators changed, and whose private data they read.">
+    <Page title={t('Record of acts')} words={t('What administrators changed, and whose private data they read.')}>
       <div class="bar">
         <Search
-          label="Whom or what it was done to, exactly"
+          label={t('Whom or what it was done to, exactly')}
           value={target ?? ''}
           search={(text) => change({ target: text || undefined }, true)}
         />
         {actor !== undefined && (
           <button type="button" class="quiet small" onClick={() => change({ actor: undefined })}>
-            only by {actor} ×
+            {rich('only by {who}', { who: <bdi>{actor}</bdi> })} ×
           </button>
         )}
       </div>
@@ -44,13 +45,13 @@ export function Acts({ query }: { readonly query: Readonly<Record<string, string
         {({ acts: rows, next_before }) => (
           <>
             <Table
-              label="Acts"
+              label={t('Acts')}
               rows={rows}
               keyOf={(row) => row.act_nid}
-              empty="Nothing is recorded here."
+              empty={t('Nothing is recorded here.')}
               columns={[
                 {
-                  title: 'When',
+                  title: t('When'),
                   cell: ({ at }) => (
                     <time class="whole" dateTime={new Date(at).toISOString()}>
                       {moment(at)}
@@ -58,23 +59,23 @@ export function Acts({ query }: { readonly query: Readonly<Record<string, string
                   ),
                 },
                 {
-                  title: 'Who',
+                  title: t('Who'),
                   cell: ({ actor: who }) => <a href={to(['acts'], { target, actor: who })}>{who}</a>,
                 },
-                { title: 'What', isHeading: true, cell: ({ act }) => <code title={act}>{shortened(act)}</code> },
-                { title: 'To whom', cell: (row) => row.target },
-                { title: 'Outcome', cell: ({ outcome }) => <Outcome outcome={outcome} /> },
+                { title: t('What'), isHeading: true, cell: ({ act }) => <code title={act}>{shortened(act)}</code> },
+                { title: t('To whom'), cell: (row) => row.target },
+                { title: t('Outcome'), cell: ({ outcome }) => <Outcome outcome={outcome} /> },
               ]}
             />
-            <nav class="pager" aria-label="Pages of the list">
+            <nav class="pager" aria-label={t('Pages of the list')}>
               {before !== undefined && (
                 <a class="button quiet small" href={to(['acts'], { target, actor })}>
-                  Newest
+                  {t('Newest')}
                 </a>
               )}
               {rows.length === SIZE && next_before !== undefined && (
                 <button type="button" class="quiet small" onClick={() => change({ before: String(next_before) })}>
-                  Older
+                  {t('Older')}
                 </button>
               )}
             </nav>
@@ -86,9 +87,12 @@ export function Acts({ query }: { readonly query: Readonly<Record<string, string
 }
 
 /** The operation without the beginning that most have in common. */
-const shortened = (act: string) => act.replace(/\/_(?:synapse|hearth)\/admin\/(?:v\d\/)?|C1\/admin\//, '')
+const shortened = (act: string) =>
+  act === 'GET /_hearth/admin/'
+    ? 'GET console'
+    : act.replace(/\/_(?:synapse|hearth)\/admin\/(?:v\d\/)?|C1\/admin\//, '')
 
 function Outcome({ outcome }: { readonly outcome: string }) {
-  if (outcome === 'done') return <Badge tone="good">done</Badge>
-  return outcome === 'begun' ? <Badge tone="warn">begun, not ended</Badge> : <Badge tone="bad">{outcome}</Badge>
+  if (outcome === 'done') return <Badge tone="good">{t('done')}</Badge>
+  return outcome === 'begun' ? <Badge tone="warn">{t('begun, not ended')}</Badge> : <Badge tone="bad">{outcome}</Badge>
 }

@@ -7,6 +7,7 @@ import { Shown } from '../parts/state.tsx'
 import { Pager, Table } from '../parts/table.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 
 interface Binding {
   readonly medium: string
@@ -29,26 +30,35 @@ export function Bindings({ query }: { readonly query: Readonly<Record<string, st
   async function erase(address: string): Promise<void> {
     const words = (
       <p>
-        The identity service forgets this address: nobody finds the user by it, and invitations to it end. The account
-        itself stays.
+        {t(
+          'The identity service forgets this address: nobody finds the user by it, and invitations to it end. The account itself stays.',
+        )}
       </p>
     )
-    const question = { title: `Forget ${address}?`, words, verb: 'Forget it', isGrave: true, confirm: address }
+    const question = {
+      title: t('Forget {address}?', { address }),
+      words,
+      verb: t('Forget it'),
+      isGrave: true,
+      confirm: address,
+    }
     if ((await ask(question)) === undefined) return
     if (
-      await run('The address is forgotten.', () => call('DELETE', path`/_hearth/admin/v1/identity/people/${address}`))
+      await run(t('The address is forgotten.'), () =>
+        call('DELETE', path`/_hearth/admin/v1/identity/people/${address}`),
+      )
     )
       bindings.reload()
   }
 
   return (
     <Page
-      title="Identity bindings"
-      words="The addresses by which the identity service finds users. Each look is in the record."
+      title={t('Identity bindings')}
+      words={t('The addresses by which the identity service finds users. Each look is in the record.')}
     >
       <div class="bar">
         <Search
-          label="Search by address or user"
+          label={t('Search by address or user')}
           value={search ?? ''}
           search={(text) => change({ search: text || undefined }, true)}
         />
@@ -57,20 +67,20 @@ export function Bindings({ query }: { readonly query: Readonly<Record<string, st
         {({ bindings: rows, total }) => (
           <>
             <Table
-              label="Bindings"
+              label={t('Bindings')}
               rows={rows}
               keyOf={({ medium, address }) => `${medium} ${address}`}
-              empty="No address is bound."
+              empty={t('No address is bound.')}
               columns={[
-                { title: 'Address', isHeading: true, cell: ({ address }) => address },
-                { title: 'Kind', cell: ({ medium }) => (medium === 'msisdn' ? 'phone' : medium) },
-                { title: 'User', cell: ({ user_id }) => <a href={to(['users', user_id])}>{user_id}</a> },
-                { title: 'Bound', cell: ({ bound_at }) => <Moment at={bound_at} /> },
+                { title: t('Address'), isHeading: true, cell: ({ address }) => address },
+                { title: t('Kind'), cell: ({ medium }) => (medium === 'msisdn' ? t('phone') : medium) },
+                { title: t('User'), cell: ({ user_id }) => <a href={to(['users', user_id])}>{user_id}</a> },
+                { title: t('Bound'), cell: ({ bound_at }) => <Moment at={bound_at} /> },
                 {
-                  title: 'Act',
+                  title: t('Act'),
                   cell: ({ address }) => (
                     <button type="button" class="quiet small" disabled={isBusy} onClick={() => void erase(address)}>
-                      Forget
+                      {t('Forget')}
                     </button>
                   ),
                 },

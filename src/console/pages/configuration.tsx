@@ -5,6 +5,7 @@ import { Shown } from '../parts/state.tsx'
 import { Table } from '../parts/table.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 
 interface Setting {
   readonly key: string
@@ -22,12 +23,14 @@ export function Configuration({ query }: { readonly query: Readonly<Record<strin
     search === '' ? all === 'yes' || !isDefault : `${key} ${description}`.toLowerCase().includes(search.toLowerCase())
   return (
     <Page
-      title="Configuration"
-      words="What is in force, without secrets. It is changed in the configuration file, and most of it at the next start."
+      title={t('Configuration')}
+      words={t(
+        'What is in force, without secrets. It is changed in the configuration file, and most of it at the next start.',
+      )}
     >
       <div class="bar">
         <Search
-          label="Search in all options"
+          label={t('Search in all options')}
           value={search}
           search={(text) => change({ search: text || undefined }, true)}
         />
@@ -37,28 +40,28 @@ export function Configuration({ query }: { readonly query: Readonly<Record<strin
             checked={all === 'yes'}
             onChange={(event) => change({ all: event.currentTarget.checked ? 'yes' : undefined })}
           />
-          <span>also what is as it comes</span>
+          <span>{t('also what is as it comes')}</span>
         </label>
       </div>
       <Shown of={configuration}>
         {({ settings }) => (
           <Table
-            label="Options"
+            label={t('Options')}
             rows={settings.filter(wanted)}
             keyOf={(row) => row.key}
-            empty="Nothing differs from how it comes."
+            empty={t('Nothing differs from how it comes.')}
             columns={[
               {
-                title: 'Option',
+                title: t('Option'),
                 isHeading: true,
                 cell: ({ key, isDefault }) => (
                   <>
-                    <code>{key}</code> {!isDefault && <Badge tone="warn">set</Badge>}
+                    <code>{key}</code> {!isDefault && <Badge tone="warn">{t('set')}</Badge>}
                   </>
                 ),
               },
-              { title: 'Value', cell: ({ value }) => (value === undefined ? '–' : <code>{value}</code>) },
-              { title: 'Meaning', cell: ({ description }) => <span class="soft">{description}</span> },
+              { title: t('Value'), cell: ({ value }) => (value === undefined ? '–' : <code>{value}</code>) },
+              { title: t('Meaning'), cell: ({ description }) => <span class="soft">{description}</span> },
             ]}
           />
         )}

@@ -9,6 +9,7 @@ import { Shown } from '../parts/state.tsx'
 import { Pager, Table } from '../parts/table.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 
 interface Destination {
   readonly destination: string
@@ -33,22 +34,22 @@ export function Federation({ query }: { readonly query: Readonly<Record<string, 
 
   async function retry(server: string): Promise<void> {
     const url = path`/_synapse/admin/v1/federation/destinations/${server}/reset_connection`
-    if (await run(`${server} is tried now.`, () => call('POST', url))) servers.reload()
+    if (await run(t('{server} is tried now.', { server }), () => call('POST', url))) servers.reload()
   }
 
   return (
     <Page
-      title="Federation"
-      words="The servers that share rooms with this one, and how sending to them goes."
+      title={t('Federation')}
+      words={t('The servers that share rooms with this one, and how sending to them goes.')}
       actions={
         <button type="button" class="quiet" onClick={servers.reload}>
-          Look again
+          {t('Look again')}
         </button>
       }
     >
       <div class="bar">
         <Search
-          label="Search by name"
+          label={t('Search by name')}
           value={destination ?? ''}
           search={(text) => change({ destination: text || undefined }, true)}
         />
@@ -57,11 +58,13 @@ export function Federation({ query }: { readonly query: Readonly<Record<string, 
         {({ destinations: rows, total }) => (
           <>
             <Table
-              label="Servers"
+              label={t('Servers')}
               rows={rows}
               keyOf={(row) => row.destination}
               empty={
-                destination === undefined ? 'This server shares no room with another one.' : 'No server is called that.'
+                destination === undefined
+                  ? t('This server shares no room with another one.')
+                  : t('No server is called that.')
               }
               ordering={{
                 by,
@@ -69,28 +72,32 @@ export function Federation({ query }: { readonly query: Readonly<Record<string, 
                 set: (order, isDescending) => change({ by: order, dir: isDescending ? 'b' : 'f' }),
               }}
               columns={[
-                { title: 'Server', order: 'destination', isHeading: true, cell: (row) => row.destination },
-                { title: 'State', cell: (row) => <Condition row={row} /> },
+                { title: t('Server'), order: 'destination', isHeading: true, cell: (row) => row.destination },
+                { title: t('State'), cell: (row) => <Condition row={row} /> },
                 {
-                  title: 'Failing since',
+                  title: t('Failing since'),
                   order: 'failure_ts',
                   cell: ({ failure_ts }) => (failure_ts === null ? '–' : <Moment at={failure_ts} />),
                 },
-                { title: 'Lag', isNumber: true, cell: ({ lag = 0 }) => (lag === 0 ? '–' : `${count(lag)} events`) },
                 {
-                  title: 'Last error',
+                  title: t('Lag'),
+                  isNumber: true,
+                  cell: ({ lag = 0 }) => (lag === 0 ? '–' : t('{count} events', { count: count(lag) })),
+                },
+                {
+                  title: t('Last error'),
                   cell: ({ last_error }) => <span class="soft">{last_error ?? '–'}</span>,
                 },
                 {
-                  title: 'Next try',
+                  title: t('Next try'),
                   cell: ({ destination: server, failure_ts, retry_ts }) =>
                     failure_ts === null ? (
                       '–'
                     ) : (
                       <span class="badges">
-                        {retry_ts != null && retry_ts > Date.now() ? <Moment at={retry_ts} /> : 'soon'}
+                        {retry_ts != null && retry_ts > Date.now() ? <Moment at={retry_ts} /> : t('soon')}
                         <button type="button" class="quiet small" disabled={isBusy} onClick={() => void retry(server)}>
-                          Retry now
+                          {t('Retry now')}
                         </button>
                       </span>
                     ),
@@ -113,6 +120,10 @@ export function Federation({ query }: { readonly query: Readonly<Record<string, 
 
 function Condition({ row: { failure_ts, failures = 0, lag = 0 } }: { readonly row: Destination }) {
   if (failure_ts !== null)
-    return <Badge tone="bad">failed {failures === 1 ? 'once' : `${count(failures)} times`}</Badge>
-  return lag > 0 ? <Badge tone="warn">catching up</Badge> : <Badge tone="good">has everything</Badge>
+    return (
+      <Badge tone="bad">
+        {failures === 1 ? t('failed once') : t('failed {count} times', { count: count(failures) })}
+      </Badge>
+    )
+  return lag > 0 ? <Badge tone="warn">{t('catching up')}</Badge> : <Badge tone="good">{t('has everything')}</Badge>
 }

@@ -9,6 +9,7 @@ import { Shown } from '../parts/state.tsx'
 import { Pager, Table } from '../parts/table.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { rich, t } from '../words.ts'
 
 interface Usage {
   readonly user_id: string
@@ -27,16 +28,16 @@ export function Media({ query }: { readonly query: Readonly<Record<string, strin
   const change = (changes: Readonly<Record<string, string | undefined>>) =>
     go(to(['media'], { ...query, from: undefined, ...changes }))
   return (
-    <Page title="Media" words="Who keeps how much here, and single files.">
+    <Page title={t('Media')} words={t('Who keeps how much here, and single files.')}>
       <OneFile />
       <Shown of={usage}>
         {({ users: rows, total }) => (
           <>
             <Table
-              label="Uploads of each user"
+              label={t('Uploads of each user')}
               rows={rows}
               keyOf={(row) => row.user_id}
-              empty="Nobody has uploaded anything."
+              empty={t('Nobody has uploaded anything.')}
               ordering={{
                 by,
                 isDescending: dir === 'b',
@@ -44,24 +45,24 @@ export function Media({ query }: { readonly query: Readonly<Record<string, strin
               }}
               columns={[
                 {
-                  title: 'User',
+                  title: t('User'),
                   order: 'user_id',
                   isHeading: true,
                   cell: ({ user_id, displayname }) => (
                     <a href={to(['users', user_id], { tab: 'media' })}>
-                      {user_id}
-                      {displayname !== null && <span class="soft block">{displayname}</span>}
+                      <bdi>{user_id}</bdi>
+                      {displayname !== null && <bdi class="soft block">{displayname}</bdi>}
                     </a>
                   ),
                 },
                 {
-                  title: 'Files',
+                  title: t('Files'),
                   order: 'media_count',
                   isNumber: true,
                   cell: ({ media_count }) => count(media_count),
                 },
                 {
-                  title: 'Size',
+                  title: t('Size'),
                   order: 'media_length',
                   isNumber: true,
                   cell: ({ media_length }) => bytes(media_length),
@@ -119,7 +120,8 @@ function OneFile() {
     event.preventDefault()
     const text = String(new FormData(event.currentTarget as HTMLFormElement).get('address') ?? '').trim()
     const [, server, id] = MXC.exec(text) ?? []
-    if (server === undefined || id === undefined) setProblem('An address of a file is like mxc://example.org/abcdef.')
+    if (server === undefined || id === undefined)
+      setProblem(t('An address of a file is like mxc://example.org/abcdef.'))
     else void look(server, id)
   }
 
@@ -133,20 +135,20 @@ function OneFile() {
   async function remove(): Promise<void> {
     if (found === undefined) return
     const { server, id } = found
-    const words = <p>The file is gone for everybody. A quarantine can be taken back, this cannot.</p>
-    if ((await ask({ title: 'Delete the file?', words, verb: 'Delete', isGrave: true })) === undefined) return
-    if (await run('The file is deleted.', () => call('DELETE', path`/_synapse/admin/v1/media/${server}/${id}`)))
+    const words = <p>{t('The file is gone for everybody. A quarantine can be taken back, this cannot.')}</p>
+    if ((await ask({ title: t('Delete the file?'), words, verb: t('Delete'), isGrave: true })) === undefined) return
+    if (await run(t('The file is deleted.'), () => call('DELETE', path`/_synapse/admin/v1/media/${server}/${id}`)))
       setFound(undefined)
   }
 
   return (
-    <Card title="One file">
+    <Card title={t('One file')}>
       <form class="line" onSubmit={submitted}>
         <label>
-          Address of the file
+          {t('Address of the file')}
           <input name="address" data-search="yes" placeholder="mxc://example.org/abcdef" required autocomplete="off" />
         </label>
-        <button type="submit">Look</button>
+        <button type="submit">{t('Look')}</button>
       </form>
       {problem !== undefined && (
         <p class="problem" role="alert">
@@ -157,17 +159,19 @@ function OneFile() {
         <>
           <Facts
             list={[
-              ['Name', found.info.upload_name],
-              ['Type', found.info.media_type],
-              ['Size', bytes(found.info.media_length)],
-              ['Uploaded', <Moment at={found.info.created_ts} />],
-              ['By', found.info.user_id && <a href={to(['users', found.info.user_id])}>{found.info.user_id}</a>],
+              [t('Name'), found.info.upload_name],
+              [t('Type'), found.info.media_type],
+              [t('Size'), bytes(found.info.media_length)],
+              [t('Uploaded'), <Moment at={found.info.created_ts} />],
+              [t('By'), found.info.user_id && <a href={to(['users', found.info.user_id])}>{found.info.user_id}</a>],
               [
-                'State',
+                t('State'),
                 found.info.quarantined_by === null ? (
-                  <Badge tone="good">shown</Badge>
+                  <Badge tone="good">{t('shown')}</Badge>
                 ) : (
-                  <Badge tone="bad">quarantined by {found.info.quarantined_by}</Badge>
+                  <Badge tone="bad">
+                    {rich('quarantined by {who}', { who: <bdi>{found.info.quarantined_by}</bdi> })}
+                  </Badge>
                 ),
               ],
             ]}
@@ -178,22 +182,22 @@ function OneFile() {
                 type="button"
                 class="quiet"
                 disabled={isBusy}
-                onClick={() => void act('quarantine', 'Nobody sees the file, nor another one with the same bytes.')}
+                onClick={() => void act('quarantine', t('Nobody sees the file, nor another one with the same bytes.'))}
               >
-                Quarantine
+                {t('Quarantine')}
               </button>
             ) : (
               <button
                 type="button"
                 class="quiet"
                 disabled={isBusy}
-                onClick={() => void act('unquarantine', 'The file is seen again.')}
+                onClick={() => void act('unquarantine', t('The file is seen again.'))}
               >
-                Show again
+                {t('Show again')}
               </button>
             )}
             <button type="button" class="quiet grave" disabled={isBusy} onClick={() => void remove()}>
-              Delete
+              {t('Delete')}
             </button>
           </p>
         </>

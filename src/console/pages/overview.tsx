@@ -1,6 +1,6 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { bytes, count, duration } from '../format.ts'
-import { type OverviewData, type Sample, sampleOf } from '../history.ts'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { bytes, clock, count, duration } from '../format.ts'
+import { type HistoryData, lastHour, type OverviewData, type Sample, sampleOf, samplesOf } from '../history.ts'
 import { Health } from '../parts/health.tsx'
 import { later } from '../parts/later.tsx'
 import { Moment } from '../parts/moment.tsx'
@@ -8,34 +8,44 @@ import { Card, Facts, Page } from '../parts/page.tsx'
 import { Shown } from '../parts/state.tsx'
 import { to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 
 const EVERY_MS = 2_000
-/** Five minutes. */
-const MAX_SAMPLES = 150
+/** After a longer pause, in which nobody saw the page, the server knows better what happened. */
+const PAUSE_MS = 30_000
 
 const Chart = later(async () => (await import('../parts/chart.tsx')).Chart)
 
 const perSecond = (value: number) => count(value)
-const inMs = (value: number) => (value < 10 ? `${value.toFixed(1)} ms` : `${Math.round(value)} ms`)
+const inMs = (value: number) => (value < 10 ? `${count(value)} ms` : `${Math.round(value)} ms`)
 
-/** The samples of the last minutes; a chart begins with the page. */
+/** The samples of the last hour: those that the server kept, and since then the page's own. */
 function useSamples(data: OverviewData | undefined): readonly Sample[] {
+  const history = useData<HistoryData>('/_hearth/admin/v1/overview/history')
+  const kept = useMemo(() => (history.data === undefined ? [] : samplesOf(history.data)), [history.data])
   const before = useRef<OverviewData | undefined>(undefined)
-  const [samples, setSamples] = useState<readonly Sample[]>([])
+  const [own, setOwn] = useState<readonly Sample[]>([])
   useEffect(() => {
     if (data === undefined) return
-    const sample = before.current && sampleOf(before.current, data)
+    const last = before.current
     before.current = data
-    if (sample !== undefined) setSamples((all) => [...all, sample].slice(-MAX_SAMPLES))
+    if (last === undefined) return
+    if (data.at - last.at > PAUSE_MS) {
+      setOwn([])
+      history.reload()
+      return
+    }
+    const sample = sampleOf(last, data)
+    if (sample !== undefined) setOwn((all) => lastHour(all, [sample]))
   }, [data])
-  return samples
+  return useMemo(() => lastHour(kept, own), [kept, own])
 }
 
 export function Overview() {
   const overview = useData<OverviewData>('/_hearth/admin/v1/overview', EVERY_MS)
   const samples = useSamples(overview.data)
   return (
-    <Page title="Overview" words="What the server is doing now.">
+    <Page title={t('Overview')} words={t('What the server is doing, and did in the last hour.')}>
       <Shown of={overview}>{(data) => <Now data={data} samples={samples} />}</Shown>
     </Page>
   )
@@ -50,45 +60,45 @@ function Now({ data, samples }: { readonly data: OverviewData; readonly samples:
     <>
       <div class="tiles">
         <Live
-          label="Events a second"
+          label={t('Events a second')}
           value={last && count(last.events)}
           chart={{ times, values: samples.map(({ events }) => events), show: perSecond }}
         />
         <Live
-          label="Slowest of 100 requests (p99)"
+          label={t('Slowest of 100 requests (p99)')}
           value={answers.at(-1)?.p99 == null ? undefined : inMs(answers.at(-1)!.p99!)}
           chart={{ times, values: samples.map(({ p99 }) => p99), show: inMs }}
         />
         <Live
-          label="Requests a second"
+          label={t('Requests a second')}
           value={last && count(last.requests)}
           chart={{ times, values: samples.map(({ requests }) => requests), show: perSecond }}
         />
         <Live
-          label="Syncs that wait"
+          label={t('Syncs that wait')}
           value={count(glance.waitingSyncs)}
           chart={{ times, values: samples.map(({ syncs }) => syncs), show: perSecond }}
         />
         <Live
-          label="Memory"
+          label={t('Memory')}
           value={bytes(glance.residentBytes)}
-          chart={{ times, values: samples.map(({ resident }) => resident), show: bytes }}
+          chart={{ times, values: samples.map(({ resident }) => resident), show: bytes, isBytes: true }}
         />
-        <Card title="Holdings">
+        <Card title={t('Holdings')}>
           <Facts
             list={[
-              ['Database', bytes(size.database_bytes)],
-              ['Accounts', <a href={to(['users'])}>{count(size.users)}</a>],
-              ['Active this month', count(data.monthly_active_users)],
-              ['Rooms', <a href={to(['rooms'])}>{count(size.rooms)}</a>],
-              ['Reports', <a href={to(['reports'])}>{count(size.open_reports)}</a>],
-              ['Last backup', <Moment at={size.last_backup_at} />],
-              ['Running for', duration(data.at - data.since)],
+              [t('Database'), bytes(size.database_bytes)],
+              [t('Accounts'), <a href={to(['users'])}>{count(size.users)}</a>],
+              [t('Active this month'), count(data.monthly_active_users)],
+              [t('Rooms'), <a href={to(['rooms'])}>{count(size.rooms)}</a>],
+              [t('Open reports'), <a href={to(['reports'])}>{count(size.open_reports)}</a>],
+              [t('Last backup'), <Moment at={size.last_backup_at} />],
+              [t('Running for'), duration(data.at - data.since)],
             ]}
           />
         </Card>
       </div>
-      <Card title="Other servers">
+      <Card title={t('Other servers')}>
         <Health federation={federation} now={data.at} />
       </Card>
     </>
@@ -106,13 +116,19 @@ function Live({
     readonly times: readonly number[]
     readonly values: readonly (number | null)[]
     readonly show: (value: number) => string
+    readonly isBytes?: boolean
   }
 }) {
+  const [pointed, setPointed] = useState<number>()
+  const then = pointed === undefined ? undefined : chart.values[pointed]
   return (
     <section class="card tile">
       <h2>{label}</h2>
-      <p class="figure">{value ?? '–'}</p>
-      <Chart label={label} {...chart} />
+      <p class="figure">
+        {then == null ? (value ?? '–') : chart.show(then)}
+        {then != null && <span class="soft then">{clock(chart.times[pointed!]! * 1000)}</span>}
+      </p>
+      <Chart label={label} point={setPointed} {...chart} />
     </section>
   )
 }

@@ -10,6 +10,7 @@ import { Pager } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { rich, t } from '../words.ts'
 
 interface Report {
   readonly id: number
@@ -36,8 +37,8 @@ interface WholeReport extends Report {
 
 const SIZE = 25
 const STATES = [
-  ['open', 'Open'],
-  ['decided', 'Decided'],
+  ['open', t('Open')],
+  ['decided', t('Decided')],
 ] as const
 
 export function Reports({ query }: { readonly query: Readonly<Record<string, string>> }) {
@@ -46,9 +47,9 @@ export function Reports({ query }: { readonly query: Readonly<Record<string, str
     withQuery('/_hearth/admin/v1/reports', { state, from, limit: SIZE }),
   )
   return (
-    <Page title="Reports" words="What users of this server have reported, new ones first.">
+    <Page title={t('Reports')} words={t('What users of this server have reported, new ones first.')}>
       <Tabs
-        label="States of reports"
+        label={t('States of reports')}
         tabs={STATES}
         current={state}
         addressOf={(id) => to(['reports'], { state: id })}
@@ -57,7 +58,7 @@ export function Reports({ query }: { readonly query: Readonly<Record<string, str
         {({ reports: rows, total }) => (
           <>
             {rows.length === 0 && (
-              <p class="empty">{state === 'open' ? 'No report is open. Good.' : 'Nothing was decided yet.'}</p>
+              <p class="empty">{state === 'open' ? t('No report is open. Good.') : t('Nothing was decided yet.')}</p>
             )}
             {rows.map((report) => (
               <ReportCard key={report.id} report={report} reload={reports.reload} />
@@ -77,18 +78,24 @@ export function Reports({ query }: { readonly query: Readonly<Record<string, str
 }
 
 function User({ id }: { readonly id: string }) {
-  return <a href={to(['users', id])}>{id}</a>
+  return (
+    <a href={to(['users', id])}>
+      <bdi>{id}</bdi>
+    </a>
+  )
 }
 
 function subjectOf({ kind, sender, target_user_id, room_id, name, canonical_alias }: Report): ComponentChildren {
-  const room = room_id != null && <a href={to(['rooms', room_id])}>{name ?? canonical_alias ?? room_id}</a>
-  if (kind === 'user') return <User id={target_user_id ?? ''} />
-  if (kind === 'room') return <>the room {room}</>
-  return (
-    <>
-      {sender == null ? 'a message' : <User id={sender} />} in {room}
-    </>
+  const room = room_id != null && (
+    <a href={to(['rooms', room_id])}>
+      <bdi>{name ?? canonical_alias ?? room_id}</bdi>
+    </a>
   )
+  if (kind === 'user') return <User id={target_user_id ?? ''} />
+  if (kind === 'room') return rich('the room {room}', { room })
+  return sender == null
+    ? rich('a message in {room}', { room })
+    : rich('{user} in {room}', { user: <User id={sender} />, room })
 }
 
 function ReportCard({ report, reload }: { readonly report: Report; readonly reload: () => void }) {
@@ -99,26 +106,26 @@ function ReportCard({ report, reload }: { readonly report: Report; readonly relo
 
   async function decide(): Promise<void> {
     const answers = await ask({
-      title: 'Close the report',
-      fields: [{ name: 'decision', label: 'What was decided', hint: 'Other administrators read it.' }],
-      verb: 'Close it',
+      title: t('Close the report'),
+      fields: [{ name: 'decision', label: t('What was decided'), hint: t('Other administrators read it.') }],
+      verb: t('Close it'),
     })
     if (answers === undefined) return
-    await run('The report is closed.', () => call('POST', `${base}/decide`, { decision: answers.decision }))
+    await run(t('The report is closed.'), () => call('POST', `${base}/decide`, { decision: answers.decision }))
     // Also where somebody else was first: what they decided is shown.
     reload()
   }
 
   async function reopen(): Promise<void> {
-    if (await run('The report is open again.', () => call('POST', `${base}/reopen`))) reload()
+    if (await run(t('The report is open again.'), () => call('POST', `${base}/reopen`))) reload()
   }
 
   async function suspend(): Promise<void> {
     if (accused === undefined) return
-    const title = `Suspend ${accused}?`
-    const words = <p>They can read, leave rooms and log out, and write to nobody. You can take it back.</p>
-    if ((await ask({ title, words, verb: 'Suspend', isGrave: true })) === undefined) return
-    await run(`${accused} is suspended.`, () =>
+    const title = t('Suspend {user}?', { user: accused })
+    const words = <p>{t('They can read, leave rooms and log out, and write to nobody. You can take it back.')}</p>
+    if ((await ask({ title, words, verb: t('Suspend'), isGrave: true })) === undefined) return
+    await run(t('{user} is suspended.', { user: accused }), () =>
       call('PUT', path`/_matrix/client/v1/admin/suspend/${accused}`, { suspended: true }),
     )
   }
@@ -128,35 +135,41 @@ function ReportCard({ report, reload }: { readonly report: Report; readonly relo
       <p>
         <strong>{subjectOf(report)}</strong>
       </p>
-      <p class="quote">{report.reason ?? <span class="soft">without a reason</span>}</p>
+      <p class="quote">{report.reason ?? <span class="soft">{t('without a reason')}</span>}</p>
       <p class="soft">
-        reported by <User id={report.user_id} /> <Moment at={report.received_ts} />
+        {rich('reported by {user} {when}', {
+          user: <User id={report.user_id} />,
+          when: <Moment at={report.received_ts} />,
+        })}
       </p>
       {report.state === 'decided' && (
         <p>
-          <Badge tone="good">decided</Badge> {report.decision}{' '}
+          <Badge tone="good">{t('decided')}</Badge> <bdi>{report.decision}</bdi>{' '}
           <span class="soft">
-            by {report.decided_by} <Moment at={report.decided_ts} />
+            {rich('by {user} {when}', {
+              user: <bdi>{report.decided_by}</bdi>,
+              when: <Moment at={report.decided_ts} />,
+            })}
           </span>
         </p>
       )}
       {isOpen && <Whole id={report.id} />}
       <p class="actions">
         <button type="button" class="quiet small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? 'Show less' : 'Show more'}
+          {isOpen ? t('Show less') : t('Show more')}
         </button>
         {accused !== undefined && report.kind !== 'room' && (
           <button type="button" class="quiet small" disabled={isBusy} onClick={() => void suspend()}>
-            Suspend {report.kind === 'event' ? 'the sender' : 'the user'}
+            {report.kind === 'event' ? t('Suspend the sender') : t('Suspend the user')}
           </button>
         )}
         {report.state === 'open' ? (
           <button type="button" class="quiet small" disabled={isBusy} onClick={() => void decide()}>
-            Close the report
+            {t('Close the report')}
           </button>
         ) : (
           <button type="button" class="quiet small" disabled={isBusy} onClick={() => void reopen()}>
-            Open it again
+            {t('Open it again')}
           </button>
         )}
       </p>
@@ -172,7 +185,7 @@ function Whole({ id }: { readonly id: number }) {
     event.preventDefault()
     const form = event.currentTarget as HTMLFormElement
     const text = String(new FormData(form).get('note') ?? '')
-    if (await run('The note is kept.', () => call('POST', `/_hearth/admin/v1/reports/${id}/notes`, { text }))) {
+    if (await run(t('The note is kept.'), () => call('POST', `/_hearth/admin/v1/reports/${id}/notes`, { text }))) {
       form.reset()
       report.reload()
     }
@@ -182,12 +195,14 @@ function Whole({ id }: { readonly id: number }) {
     <Shown of={report}>
       {({ kind, event_json: event, notes }) => (
         <>
-          {kind === 'event' && event === null && <p class="soft">The message was not here when it was reported.</p>}
+          {kind === 'event' && event === null && (
+            <p class="soft">{t('The message was not here when it was reported.')}</p>
+          )}
           {event !== null && (
             <>
               {typeof event.content?.body === 'string' && <blockquote>{event.content.body}</blockquote>}
               <details>
-                <summary>The event, as it was reported</summary>
+                <summary>{t('The event, as it was reported')}</summary>
                 <pre>{JSON.stringify(event, null, 2)}</pre>
               </details>
             </>
@@ -202,11 +217,11 @@ function Whole({ id }: { readonly id: number }) {
           ))}
           <form class="line" onSubmit={(submitted) => void note(submitted)}>
             <label>
-              Note for other administrators
+              {t('Note for other administrators')}
               <input name="note" required maxLength={2000} autocomplete="off" />
             </label>
             <button type="submit" class="quiet" disabled={isBusy}>
-              Keep it
+              {t('Keep it')}
             </button>
           </form>
         </>

@@ -1,12 +1,14 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { path, withQuery } from '../api.ts'
-import { bytes, moment } from '../format.ts'
-import { type Edge, type GraphEvent, layOut } from '../graph-layout.ts'
+import { briefly, bytes, moment } from '../format.ts'
+import type { GraphEvent } from '../graph-layout.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Facts } from '../parts/page.tsx'
 import { Shown } from '../parts/state.tsx'
 import { to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
+import { GraphLines, type Mark, MarkPicture, markOf } from './room-graph-lines.tsx'
 
 interface GraphData {
   readonly events: readonly GraphEvent[]
@@ -15,8 +17,7 @@ interface GraphData {
   readonly next_before?: number
 }
 
-const ROW = 30
-const COLUMN = 16
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 }
 
 export function RoomGraph({ roomId }: { readonly roomId: string }) {
   const [befores, setBefores] = useState<readonly number[]>([])
@@ -25,17 +26,16 @@ export function RoomGraph({ roomId }: { readonly roomId: string }) {
     <Shown of={graph}>
       {(data) => (
         <>
-          <Summary data={data} />
-          <Picture data={data} />
-          <nav class="pager" aria-label="Pages of the graph">
+          <Graph data={data} />
+          <nav class="pager" aria-label={t('Pages of the graph')}>
             {befores.length > 0 && (
               <button type="button" class="quiet small" onClick={() => setBefores(befores.slice(0, -1))}>
-                Newer
+                {t('Newer')}
               </button>
             )}
             {data.next_before !== undefined && (
               <button type="button" class="quiet small" onClick={() => setBefores([...befores, data.next_before!])}>
-                Older
+                {t('Older')}
               </button>
             )}
           </nav>
@@ -45,115 +45,147 @@ export function RoomGraph({ roomId }: { readonly roomId: string }) {
   )
 }
 
-function Summary({ data: { events, extremities, missing } }: { readonly data: GraphData }) {
-  const refused = events.filter(({ standing }) => standing !== null).length
-  const tips = extremities.length === 1 ? 'one forward extremity' : `${extremities.length} forward extremities`
+function Graph({ data }: { readonly data: GraphData }) {
+  const { events, extremities } = data
+  const [opened, setOpened] = useState<string>()
+  const list = useRef<HTMLOListElement>(null)
+  const tips = new Set(extremities)
+  const shown = events.find(({ event_id }) => event_id === opened)
+
+  function show(row: number): void {
+    setOpened(events[row]?.event_id)
+    const button = list.current?.children[row]?.querySelector('button')
+    button?.focus({ preventScroll: true })
+    button?.scrollIntoView({ block: 'nearest' })
+  }
+
+  /** The next refused event below the opened one, and after the last of them the first. */
+  function showRefused(): void {
+    const rows = events.flatMap(({ standing }, row) => (standing === null ? [] : [row]))
+    const at = events.findIndex(({ event_id }) => event_id === opened)
+    show(rows.find((row) => row > at) ?? rows[0] ?? 0)
+  }
+
+  function moved(event: KeyboardEvent): void {
+    const step = STEPS[event.key]
+    const buttons = [...(list.current?.querySelectorAll('button') ?? [])]
+    const next = buttons[buttons.indexOf(event.target as HTMLButtonElement) + (step ?? 0)]
+    if (step === undefined || next === undefined) return
+    event.preventDefault()
+    next.focus()
+  }
+
   return (
-    <p class="legend">
-      <span>
-        {events.length} events, {tips}
-      </span>
-      <span>
-        <i class="dot tip" aria-hidden="true" /> forward extremity
-      </span>
-      <span>
-        <i class="dot refused" aria-hidden="true" /> rejected
-      </span>
-      <span>
-        <i class="dot soft-failed" aria-hidden="true" /> soft-failed
-      </span>
-      <span>{refused === 0 ? 'none was refused' : `${refused} refused`}</span>
-      {missing.length > 0 && <span>{missing.length} of the events that these refer to are not here</span>}
-    </p>
+    <>
+      <Summary data={data} showRefused={showRefused} />
+      <div class="graph">
+        <div class="graph-body">
+          <GraphLines events={events} tips={tips} list={list} opened={opened} />
+          <ol ref={list} onKeyDown={moved}>
+            {events.map((event, row) => (
+              <li key={event.event_id} class={markOf(event, tips)}>
+                <button
+                  type="button"
+                  class="event"
+                  aria-pressed={event.event_id === opened}
+                  // One stop for the tabulator key; the arrows go through the rest.
+                  tabIndex={event.event_id === opened || (opened === undefined && row === 0) ? 0 : -1}
+                  onClick={() => setOpened(event.event_id === opened ? undefined : event.event_id)}
+                >
+                  <code>{event.type}</code>
+                  <bdi class="soft">{event.sender}</bdi>
+                  <Standing event={event} />
+                  <time class="soft" title={moment(event.origin_server_ts)}>
+                    {briefly(event.origin_server_ts)}
+                  </time>
+                  {event.reason !== null && <span class="reason">{event.reason}</span>}
+                </button>
+              </li>
+            ))}
+          </ol>
+        </div>
+        {shown !== undefined && <Details event={shown} isTip={tips.has(shown.event_id)} />}
+      </div>
+    </>
   )
 }
 
-const x = (column: number) => column * COLUMN + COLUMN / 2
-const y = (row: number) => row * ROW + ROW / 2
-
-function pathOf({ fromRow, fromColumn, viaColumn, toRow, toColumn }: Edge): string {
-  const half = ROW / 2
-  const down = `M${x(fromColumn)} ${y(fromRow)}C${x(fromColumn)} ${y(fromRow) + half} ${x(viaColumn)} ${y(fromRow) + half} ${x(viaColumn)} ${y(fromRow) + ROW}`
-  if (toRow === fromRow + 1 && viaColumn === toColumn) return down
-  const end = `C${x(viaColumn)} ${y(toRow) - half} ${x(toColumn)} ${y(toRow) - half} ${x(toColumn)} ${y(toRow)}`
-  return `${down}L${x(viaColumn)} ${Math.max(y(fromRow) + ROW, y(toRow) - ROW)}${end}`
+function Standing({ event: { standing } }: { readonly event: GraphEvent }) {
+  if (standing === 'rejected') return <Badge tone="bad">{t('rejected')}</Badge>
+  if (standing === 'soft-failed') return <Badge tone="warn">{t('soft-failed')}</Badge>
+  return null
 }
 
-function Picture({ data: { events, extremities } }: { readonly data: GraphData }) {
-  const [opened, setOpened] = useState<string>()
-  const layout = useMemo(() => layOut(events), [events])
-  const tips = new Set(extremities)
-  const width = layout.width * COLUMN
-  const shown = events.find(({ event_id }) => event_id === opened)
+function Legend({ mark, words }: { readonly mark: Mark; readonly words: string }) {
   return (
-    <div class="graph">
-      <div class="graph-body">
-        <svg width={width} height={(events.length + 1) * ROW} aria-hidden="true">
-          {layout.edges.map((edge) => (
-            <path
-              key={`${edge.fromRow} ${edge.viaColumn} ${edge.toRow}`}
-              d={pathOf(edge)}
-              class={edge.isOpen ? 'edge open' : 'edge'}
-            />
-          ))}
-          {events.map(({ event_id, standing }, row) => (
-            <circle
-              key={event_id}
-              cx={x(layout.columns[row] ?? 0)}
-              cy={y(row)}
-              r={5}
-              class={
-                standing === null
-                  ? tips.has(event_id)
-                    ? 'tip'
-                    : 'node'
-                  : standing === 'rejected'
-                    ? 'refused'
-                    : standing
-              }
-            />
-          ))}
-        </svg>
-        <ol>
-          {events.map((event) => (
-            <li key={event.event_id}>
-              <button
-                type="button"
-                class="event"
-                aria-pressed={event.event_id === opened}
-                onClick={() => setOpened(event.event_id === opened ? undefined : event.event_id)}
-              >
-                <code>{event.type}</code>
-                <span class="soft">{event.sender}</span>
-                {event.standing !== null && (
-                  <Badge tone={event.standing === 'rejected' ? 'bad' : 'warn'}>{event.standing}</Badge>
-                )}
-                {event.reason !== null && <span class="reason">{event.reason}</span>}
-              </button>
-            </li>
-          ))}
-        </ol>
-      </div>
-      {shown !== undefined && <Details event={shown} isTip={tips.has(shown.event_id)} />}
+    <span>
+      <svg width="16" height="16" aria-hidden="true">
+        <MarkPicture mark={mark} x={8} y={8} branch={0} />
+      </svg>{' '}
+      {words}
+    </span>
+  )
+}
+
+function Summary({ data, showRefused }: { readonly data: GraphData; readonly showRefused: () => void }) {
+  const { events, extremities, missing } = data
+  const refused = events.filter(({ standing }) => standing !== null).length
+  const tips =
+    extremities.length === 1
+      ? t('one forward extremity')
+      : t('{count} forward extremities', { count: extremities.length })
+  return (
+    <div class="graph-head">
+      <p>
+        {t('{count} events', { count: events.length })}, {tips},{' '}
+        {refused === 0 ? t('none was refused') : t('{count} refused', { count: refused })}.{' '}
+        {missing.length > 0 && t('{count} of the events that these refer to are not here', { count: missing.length })}
+      </p>
+      {refused > 0 && (
+        <button type="button" class="quiet small" onClick={showRefused}>
+          {t('Next refused one')}
+        </button>
+      )}
+      <p class="legend soft">
+        <Legend mark="tip" words={t('forward extremity')} />
+        <Legend mark="soft-failed" words={t('soft-failed')} />
+        <Legend mark="rejected" words={t('rejected')} />
+      </p>
     </div>
   )
 }
 
 function Details({ event, isTip }: { readonly event: GraphEvent; readonly isTip: boolean }) {
+  const references =
+    event.prev_events.length === 1 ? t('one event') : t('{count} events', { count: event.prev_events.length })
   return (
-    <aside class="card" aria-label="The event">
+    <aside class="card" aria-label={t('The event')}>
+      {event.reason !== null && (
+        <p class="verdict">
+          <Standing event={event} /> {event.reason}
+        </p>
+      )}
       <Facts
         list={[
-          ['Event', <code>{event.event_id}</code>],
-          ['Type', <code>{event.type}</code>],
-          ['State key', event.state_key === null ? 'none: not a state event' : <code>{event.state_key || "''"}</code>],
-          ['Sender', <a href={to(['users', event.sender])}>{event.sender}</a>],
-          ['Said to be of', moment(event.origin_server_ts)],
-          ['Depth', String(event.depth)],
-          ['Refers to', `${event.prev_events.length} event${event.prev_events.length === 1 ? '' : 's'}`],
-          ['Size', bytes(event.bytes)],
-          ['Place', event.standing ?? (isTip ? 'a forward extremity' : 'in the room')],
-          ...(event.reason === null ? [] : [['Refused', event.reason] as const]),
+          [t('Event'), <code>{event.event_id}</code>],
+          [t('Type'), <code>{event.type}</code>],
+          [
+            t('State key'),
+            event.state_key === null ? t('none: not a state event') : <code>{event.state_key || "''"}</code>,
+          ],
+          [
+            t('Sender'),
+            <a href={to(['users', event.sender])}>
+              <bdi>{event.sender}</bdi>
+            </a>,
+          ],
+          [t('Said to be of'), moment(event.origin_server_ts)],
+          [t('Depth'), String(event.depth)],
+          [t('Refers to'), references],
+          [t('Size'), bytes(event.bytes)],
+          ...(event.standing === null
+            ? [[t('Place'), isTip ? t('a forward extremity') : t('in the room')] as const]
+            : []),
         ]}
       />
     </aside>

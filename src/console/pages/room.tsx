@@ -9,6 +9,7 @@ import { Pager, Table } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 import { RoomGraph } from './room-graph.tsx'
 import type { RoomRow } from './rooms.tsx'
 
@@ -20,10 +21,10 @@ interface Room extends RoomRow {
 }
 
 const TABS = [
-  ['', 'Room'],
-  ['members', 'Members'],
-  ['state', 'State'],
-  ['graph', 'Event graph'],
+  ['', t('Room')],
+  ['members', t('Members')],
+  ['state', t('State')],
+  ['graph', t('Event graph')],
 ] as const
 
 export function RoomPage({ roomId, tab }: { readonly roomId: string; readonly tab: string }) {
@@ -36,7 +37,7 @@ export function RoomPage({ roomId, tab }: { readonly roomId: string; readonly ta
       actions={room.data && <RoomActions roomId={roomId} title={title} />}
     >
       <Tabs
-        label="Parts of this room"
+        label={t('Parts of this room')}
         tabs={TABS}
         current={tab}
         addressOf={(id) => to(['rooms', roomId], { tab: id })}
@@ -56,22 +57,28 @@ export function RoomPage({ roomId, tab }: { readonly roomId: string; readonly ta
 
 function About({ room }: { readonly room: Room }) {
   return (
-    <Card title="Room">
+    <Card title={t('Room')}>
       <Facts
         list={[
-          ['Topic', room.topic],
-          ['Alias', room.canonical_alias],
-          ['Members', `${count(room.joined_members)}, of them ${count(room.joined_local_members)} of this server`],
-          ['Devices here', count(room.joined_local_devices)],
-          ['Creator', room.creator && <a href={to(['users', room.creator])}>{room.creator}</a>],
-          ['Version', room.version],
-          ['Encryption', room.encryption ?? 'none'],
-          ['Who may join', room.join_rules],
-          ['Guests', room.guest_access],
-          ['History', room.history_visibility],
-          ['In the directory', room.public ? 'yes' : 'no'],
-          ['Other servers', room.federatable ? 'may take part' : 'may not take part'],
-          ['Pieces of state', count(room.state_events)],
+          [t('Topic'), room.topic],
+          [t('Alias'), room.canonical_alias],
+          [
+            t('Members'),
+            t('{all}, of them {ours} of this server', {
+              all: count(room.joined_members),
+              ours: count(room.joined_local_members),
+            }),
+          ],
+          [t('Devices here'), count(room.joined_local_devices)],
+          [t('Creator'), room.creator && <a href={to(['users', room.creator])}>{room.creator}</a>],
+          [t('Version'), room.version],
+          [t('Encryption'), room.encryption ?? t('none')],
+          [t('Who may join'), room.join_rules],
+          [t('Guests'), room.guest_access],
+          [t('History'), room.history_visibility],
+          [t('In the directory'), room.public ? t('yes') : t('no')],
+          [t('Other servers'), room.federatable ? t('may take part') : t('may not take part')],
+          [t('Pieces of state'), count(room.state_events)],
         ]}
       />
     </Card>
@@ -84,40 +91,41 @@ function RoomActions({ roomId, title }: { readonly roomId: string; readonly titl
   const isBlocked = block.data?.block === true
 
   async function toggleBlock(): Promise<void> {
-    const done = isBlocked ? 'The room may be joined again.' : 'Nobody here can join the room any more.'
+    const done = isBlocked ? t('The room may be joined again.') : t('Nobody here can join the room any more.')
     const url = path`/_synapse/admin/v1/rooms/${roomId}/block`
     if (await run(done, () => call('PUT', url, { block: !isBlocked }))) block.reload()
   }
 
   async function makeAdmin(): Promise<void> {
     const answers = await ask({
-      title: 'Give somebody all rights in this room',
-      words: <p>An administrator of the room who is at this server does it, without being asked.</p>,
-      fields: [{ name: 'user', label: 'User id', hint: 'Such as @alice:example.org' }],
-      verb: 'Give the rights',
+      title: t('Give somebody all rights in this room'),
+      words: <p>{t('An administrator of the room who is at this server does it, without being asked.')}</p>,
+      fields: [{ name: 'user', label: t('User id'), hint: t('Such as @alice:example.org') }],
+      verb: t('Give the rights'),
     })
     if (answers === undefined) return
-    await run(`${answers.user} has all rights.`, () =>
+    await run(t('{user} has all rights.', { user: answers.user ?? '' }), () =>
       call('POST', path`/_synapse/admin/v1/rooms/${roomId}/make_room_admin`, { user_id: answers.user }),
     )
   }
 
   async function remove(): Promise<void> {
     const answers = await ask({
-      title: `Delete ${title}?`,
+      title: t('Delete {room}?', { room: title }),
       words: (
         <p>
-          Everybody of this server leaves, and the server forgets the room with all its messages. Other servers keep
-          theirs.
+          {t(
+            'Everybody of this server leaves, and the server forgets the room with all its messages. Other servers keep theirs.',
+          )}
         </p>
       ),
       fields: [
-        { name: 'block', label: 'Let nobody join it again', kind: 'checkbox', value: 'yes' },
-        { name: 'message', label: 'Message to the members', isOptional: true },
+        { name: 'block', label: t('Let nobody join it again'), kind: 'checkbox', value: 'yes' },
+        { name: 'message', label: t('Message to the members'), isOptional: true },
       ],
-      verb: 'Delete the room',
+      verb: t('Delete the room'),
       isGrave: true,
-      confirm: 'delete',
+      confirm: t('delete'),
     })
     if (answers === undefined) return
     const body = {
@@ -125,7 +133,7 @@ function RoomActions({ roomId, title }: { readonly roomId: string; readonly titl
       purge: true,
       ...(answers.message ? { message: answers.message } : {}),
     }
-    const isBegun = await run('The room is being deleted.', () =>
+    const isBegun = await run(t('The room is being deleted.'), () =>
       call('DELETE', path`/_synapse/admin/v2/rooms/${roomId}`, body),
     )
     if (isBegun) go(to(['rooms']))
@@ -133,15 +141,15 @@ function RoomActions({ roomId, title }: { readonly roomId: string; readonly titl
 
   return (
     <>
-      {isBlocked && <Badge tone="bad">blocked</Badge>}
+      {isBlocked && <Badge tone="bad">{t('blocked')}</Badge>}
       <button type="button" class="quiet" disabled={isBusy} onClick={() => void makeAdmin()}>
-        Make somebody admin
+        {t('Make somebody admin')}
       </button>
       <button type="button" class="quiet" disabled={isBusy} onClick={() => void toggleBlock()}>
-        {isBlocked ? 'Unblock' : 'Block'}
+        {isBlocked ? t('Unblock') : t('Block')}
       </button>
       <button type="button" class="quiet grave" disabled={isBusy} onClick={() => void remove()}>
-        Delete
+        {t('Delete')}
       </button>
     </>
   )
@@ -164,14 +172,18 @@ function Members({ roomId }: { readonly roomId: string }) {
       {({ members: rows, total }) => (
         <>
           <Table
-            label="Members"
+            label={t('Members')}
             rows={rows}
             keyOf={(member) => member.user_id}
-            empty="Nobody was ever here."
+            empty={t('Nobody was ever here.')}
             columns={[
-              { title: 'User', isHeading: true, cell: ({ user_id }) => <a href={to(['users', user_id])}>{user_id}</a> },
               {
-                title: 'Membership',
+                title: t('User'),
+                isHeading: true,
+                cell: ({ user_id }) => <a href={to(['users', user_id])}>{user_id}</a>,
+              },
+              {
+                title: t('Membership'),
                 cell: ({ membership }) => (
                   <Badge tone={membership === 'ban' ? 'bad' : membership === 'join' ? 'good' : 'plain'}>
                     {membership}
@@ -204,15 +216,15 @@ function State({ roomId }: { readonly roomId: string }) {
     <Shown of={state}>
       {({ state: rows, total }) => (
         <>
-          <p class="soft">The state now, without its members.</p>
+          <p class="soft">{t('The state now, without its members.')}</p>
           <Table
-            label="State"
+            label={t('State')}
             rows={rows}
             keyOf={(row) => row.event_id}
-            empty="No state."
+            empty={t('No state.')}
             columns={[
               {
-                title: 'Type',
+                title: t('Type'),
                 isHeading: true,
                 cell: ({ type, state_key }) => (
                   <>
@@ -222,7 +234,7 @@ function State({ roomId }: { readonly roomId: string }) {
                 ),
               },
               {
-                title: 'Content',
+                title: t('Content'),
                 cell: ({ content }) => (
                   <details>
                     <summary class="clip">{JSON.stringify(content)}</summary>
@@ -230,7 +242,7 @@ function State({ roomId }: { readonly roomId: string }) {
                   </details>
                 ),
               },
-              { title: 'Sender', cell: ({ sender }) => <a href={to(['users', sender])}>{sender}</a> },
+              { title: t('Sender'), cell: ({ sender }) => <a href={to(['users', sender])}>{sender}</a> },
             ]}
           />
           <Pager from={from} shown={rows.length} total={total} size={SIZE} turn={setFrom} />

@@ -7,6 +7,7 @@ import { Shown } from '../parts/state.tsx'
 import { type Column, Pager, Table } from '../parts/table.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 
 export interface RoomRow {
   readonly room_id: string
@@ -31,29 +32,29 @@ const SIZE = 50
 
 const COLUMNS: readonly Column<RoomRow>[] = [
   {
-    title: 'Room',
+    title: t('Room'),
     isHeading: true,
     cell: ({ room_id, name, canonical_alias }) => (
       <a href={to(['rooms', room_id])}>
-        {name ?? canonical_alias ?? <span class="soft">without a name</span>}
-        <span class="soft block">{name !== null && canonical_alias !== null ? canonical_alias : room_id}</span>
+        <bdi>{name ?? canonical_alias ?? <span class="soft">{t('without a name')}</span>}</bdi>
+        <bdi class="soft block">{name !== null && canonical_alias !== null ? canonical_alias : room_id}</bdi>
       </a>
     ),
   },
   {
-    title: 'Kind',
+    title: t('Kind'),
     cell: ({ encryption, public: isPublic, room_type }) => (
       <span class="badges">
-        {room_type === 'm.space' && <Badge>space</Badge>}
-        {isPublic && <Badge>listed</Badge>}
-        {encryption !== null && <Badge tone="good">encrypted</Badge>}
+        {room_type === 'm.space' && <Badge>{t('space')}</Badge>}
+        {isPublic && <Badge>{t('listed')}</Badge>}
+        {encryption !== null && <Badge tone="good">{t('encrypted')}</Badge>}
       </span>
     ),
   },
-  { title: 'Members', order: 'members', isNumber: true, cell: ({ joined_members }) => count(joined_members) },
-  { title: 'Ours', isNumber: true, cell: ({ joined_local_members }) => count(joined_local_members) },
-  { title: 'Events', order: 'events', isNumber: true, cell: ({ events }) => count(events) },
-  { title: 'Version', isNumber: true, cell: ({ version }) => version },
+  { title: t('Members'), order: 'members', isNumber: true, cell: ({ joined_members }) => count(joined_members) },
+  { title: t('Ours'), isNumber: true, cell: ({ joined_local_members }) => count(joined_local_members) },
+  { title: t('Events'), order: 'events', isNumber: true, cell: ({ events }) => count(events) },
+  { title: t('Version'), isNumber: true, cell: ({ version }) => version },
 ]
 
 export function Rooms({ query }: { readonly query: Readonly<Record<string, string>> }) {
@@ -64,19 +65,19 @@ export function Rooms({ query }: { readonly query: Readonly<Record<string, strin
   const change = (changes: Readonly<Record<string, string | undefined>>, isReplacing = false) =>
     go(to(['rooms'], { ...query, from: undefined, ...changes }), isReplacing)
   return (
-    <Page title="Rooms">
+    <Page title={t('Rooms')}>
       <div class="bar">
         <Search
-          label="Search by name, alias or id"
+          label={t('Search by name, alias or id')}
           value={search ?? ''}
           search={(text) => change({ search: text || undefined }, true)}
         />
         <label class="choice">
-          <span>in order of</span>
+          <span>{t('in order of')}</span>
           <select value={order} onChange={(event) => change({ order: event.currentTarget.value })}>
-            <option value="members">members</option>
-            <option value="events">events</option>
-            <option value="newest">age, new ones first</option>
+            <option value="members">{t('members')}</option>
+            <option value="events">{t('events')}</option>
+            <option value="newest">{t('age, new ones first')}</option>
           </select>
         </label>
       </div>
@@ -84,11 +85,11 @@ export function Rooms({ query }: { readonly query: Readonly<Record<string, strin
         {({ rooms: rows, total }) => (
           <>
             <Table
-              label="Rooms"
+              label={t('Rooms')}
               columns={COLUMNS}
               rows={rows}
               keyOf={(room) => room.room_id}
-              empty={search === undefined ? 'There are no rooms yet.' : 'No room is called that.'}
+              empty={search === undefined ? t('There are no rooms yet.') : t('No room is called that.')}
             />
             <Pager
               from={Number(from)}

@@ -7,6 +7,7 @@ import { Page } from '../parts/page.tsx'
 import { Shown } from '../parts/state.tsx'
 import { Table } from '../parts/table.tsx'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 
 interface Token {
   readonly token: string
@@ -24,20 +25,26 @@ export function Tokens() {
 
   async function create(): Promise<void> {
     const answers = await ask({
-      title: 'A new registration token',
-      words: <p>Whoever has it can make an account, where registration asks for one.</p>,
+      title: t('A new registration token'),
+      words: <p>{t('Whoever has it can make an account, where registration asks for one.')}</p>,
       fields: [
-        { name: 'token', label: 'Token', hint: 'Leave it empty for a random one.', isOptional: true },
+        { name: 'token', label: t('Token'), hint: t('Leave it empty for a random one.'), isOptional: true },
         {
           name: 'uses',
-          label: 'How often it can be used',
+          label: t('How often it can be used'),
           kind: 'number',
-          hint: 'Empty: without a limit.',
+          hint: t('Empty: without a limit.'),
           isOptional: true,
         },
-        { name: 'until', label: 'Until when', kind: 'datetime-local', hint: 'Empty: for good.', isOptional: true },
+        {
+          name: 'until',
+          label: t('Until when'),
+          kind: 'datetime-local',
+          hint: t('Empty: for good.'),
+          isOptional: true,
+        },
       ],
-      verb: 'Create',
+      verb: t('Create'),
     })
     if (answers === undefined) return
     const body = {
@@ -46,65 +53,67 @@ export function Tokens() {
       ...(answers.until ? { expiry_time: new Date(answers.until).getTime() } : {}),
     }
     let made: Token | undefined
-    const isDone = await run('The token is made.', async () => {
+    const isDone = await run(t('The token is made.'), async () => {
       made = await call<Token>('POST', '/_synapse/admin/v1/registration_tokens/new', body)
     })
     if (!isDone) return
-    if (made !== undefined) say(`The token is made: ${made.token}`)
+    if (made !== undefined) say(t('The token is made: {token}', { token: made.token }))
     tokens.reload()
   }
 
   async function remove(token: string): Promise<void> {
-    const words = <p>Nobody can use it any more. Accounts that were made with it stay.</p>
-    if ((await ask({ title: 'Delete the token?', words, verb: 'Delete', isGrave: true })) === undefined) return
+    const words = <p>{t('Nobody can use it any more. Accounts that were made with it stay.')}</p>
+    if ((await ask({ title: t('Delete the token?'), words, verb: t('Delete'), isGrave: true })) === undefined) return
     const url = path`/_synapse/admin/v1/registration_tokens/${token}`
-    if (await run('The token is deleted.', () => call('DELETE', url))) tokens.reload()
+    if (await run(t('The token is deleted.'), () => call('DELETE', url))) tokens.reload()
   }
 
   return (
     <Page
-      title="Registration tokens"
+      title={t('Registration tokens')}
       actions={
         <button type="button" disabled={isBusy} onClick={() => void create()}>
-          New token
+          {t('New token')}
         </button>
       }
     >
       <Shown of={tokens}>
         {({ registration_tokens: rows }) => (
           <Table
-            label="Registration tokens"
+            label={t('Registration tokens')}
             rows={rows}
             keyOf={(row) => row.token}
-            empty="There are no tokens. One lets somebody register whom you choose."
+            empty={t('There are no tokens. One lets somebody register whom you choose.')}
             columns={[
-              { title: 'Token', isHeading: true, cell: ({ token }) => <code>{token}</code> },
+              { title: t('Token'), isHeading: true, cell: ({ token }) => <code>{token}</code> },
               {
-                title: 'Used',
+                title: t('Used'),
                 isNumber: true,
                 cell: ({ completed, uses_allowed }) =>
-                  uses_allowed === null ? count(completed) : `${count(completed)} of ${count(uses_allowed)}`,
+                  uses_allowed === null
+                    ? count(completed)
+                    : t('{used} of {allowed}', { used: count(completed), allowed: count(uses_allowed) }),
               },
               {
-                title: 'Until',
-                cell: ({ expiry_time }) => (expiry_time === null ? 'for good' : <Moment at={expiry_time} />),
+                title: t('Until'),
+                cell: ({ expiry_time }) => (expiry_time === null ? t('for good') : <Moment at={expiry_time} />),
               },
               {
-                title: 'State',
+                title: t('State'),
                 cell: (row) =>
                   isUsedUp(row) ? (
-                    <Badge>used up</Badge>
+                    <Badge>{t('used up')}</Badge>
                   ) : isOver(row) ? (
-                    <Badge>over</Badge>
+                    <Badge>{t('over')}</Badge>
                   ) : (
-                    <Badge tone="good">good</Badge>
+                    <Badge tone="good">{t('good')}</Badge>
                   ),
               },
               {
-                title: 'Act',
+                title: t('Act'),
                 cell: ({ token }) => (
                   <button type="button" class="quiet small" disabled={isBusy} onClick={() => void remove(token)}>
-                    Delete
+                    {t('Delete')}
                   </button>
                 ),
               },

@@ -2,6 +2,7 @@ import { call, path } from '../api.ts'
 import { facts } from '../facts.ts'
 import { useActing } from '../parts/acting.tsx'
 import type { Loaded } from '../use-data.ts'
+import { t } from '../words.ts'
 import type { User } from './users.tsx'
 
 interface Props {
@@ -36,41 +37,46 @@ function Restraints({ user, of }: Props) {
 
   async function suspend(): Promise<void> {
     const suspended = !user.suspended
-    await act(suspended ? `${id} is suspended: they can read, and not write.` : `${id} may write again.`, () =>
-      call('PUT', path`/_matrix/client/v1/admin/suspend/${id}`, { suspended }),
+    await act(
+      suspended
+        ? t('{user} is suspended: they can read, and not write.', { user: id })
+        : t('{user} may write again.', { user: id }),
+      () => call('PUT', path`/_matrix/client/v1/admin/suspend/${id}`, { suspended }),
     )
   }
 
   async function lock(): Promise<void> {
     const locked = !user.locked
-    await act(locked ? `${id} is locked.` : `${id} is unlocked.`, () =>
+    await act(locked ? t('{user} is locked.', { user: id }) : t('{user} is unlocked.', { user: id }), () =>
       call('PUT', path`/_matrix/client/v1/admin/lock/${id}`, { locked }),
     )
   }
 
   async function shadowBan(): Promise<void> {
     const method = user.shadow_banned ? 'DELETE' : 'POST'
-    const title = user.shadow_banned ? 'End the shadow ban?' : `Shadow-ban ${id}?`
+    const title = user.shadow_banned ? t('End the shadow ban?') : t('Shadow-ban {user}?', { user: id })
     const words = (
       <p>
-        {user.shadow_banned ? 'Others see again what they send.' : 'They see what they send, and nobody else does.'}
+        {user.shadow_banned
+          ? t('Others see again what they send.')
+          : t('They see what they send, and nobody else does.')}
       </p>
     )
-    if ((await ask({ title, words, verb: user.shadow_banned ? 'End it' : 'Shadow-ban', isGrave: true })) === undefined)
-      return
-    await act('Done.', () => call(method, path`/_synapse/admin/v1/users/${id}/shadow_ban`))
+    const verb = user.shadow_banned ? t('End it') : t('Shadow-ban')
+    if ((await ask({ title, words, verb, isGrave: true })) === undefined) return
+    await act(t('Done.'), () => call(method, path`/_synapse/admin/v1/users/${id}/shadow_ban`))
   }
 
   return (
     <>
       <button type="button" class="quiet" disabled={isBusy} onClick={() => void suspend()}>
-        {user.suspended ? 'Release' : 'Suspend'}
+        {user.suspended ? t('Release') : t('Suspend')}
       </button>
       <button type="button" class="quiet" disabled={isBusy} onClick={() => void lock()}>
-        {user.locked ? 'Unlock' : 'Lock'}
+        {user.locked ? t('Unlock') : t('Lock')}
       </button>
       <button type="button" class="quiet" disabled={isBusy} onClick={() => void shadowBan()}>
-        {user.shadow_banned ? 'End shadow ban' : 'Shadow-ban'}
+        {user.shadow_banned ? t('End shadow ban') : t('Shadow-ban')}
       </button>
     </>
   )
@@ -82,49 +88,59 @@ function AccountActs({ user, of }: Props) {
 
   async function resetPassword(): Promise<void> {
     const answers = await ask({
-      title: 'Set a new password',
-      words: <p>Tell it to {id} on a way that you trust. They can change it on their account page.</p>,
+      title: t('Set a new password'),
+      words: (
+        <p>{t('Tell it to {user} on a way that you trust. They can change it on their account page.', { user: id })}</p>
+      ),
       fields: [
-        { name: 'password', label: 'New password', kind: 'password', owner: id },
-        { name: 'logout', label: 'End all their sessions', kind: 'checkbox', value: 'yes' },
+        { name: 'password', label: t('New password'), kind: 'password', owner: id },
+        { name: 'logout', label: t('End all their sessions'), kind: 'checkbox', value: 'yes' },
       ],
-      verb: 'Set the password',
+      verb: t('Set the password'),
     })
     if (answers === undefined) return
     const body = { new_password: answers.password ?? '', logout_devices: answers.logout === 'yes' }
-    await act('The password is set.', () => call('POST', path`/_synapse/admin/v1/reset_password/${id}`, body))
+    await act(t('The password is set.'), () => call('POST', path`/_synapse/admin/v1/reset_password/${id}`, body))
   }
 
   async function logOut(): Promise<void> {
-    const title = 'End all sessions?'
+    const title = t('End all sessions?')
     const words = (
-      <p>All apps of {id} have to sign in again. Encrypted messages stay readable if they saved their keys.</p>
+      <p>
+        {t('All apps of {user} have to sign in again. Encrypted messages stay readable if they saved their keys.', {
+          user: id,
+        })}
+      </p>
     )
-    if ((await ask({ title, words, verb: 'End them', isGrave: true })) === undefined) return
-    await act('All sessions have ended.', () => call('POST', path`/_hearth/admin/v1/users/${id}/logout`))
+    if ((await ask({ title, words, verb: t('End them'), isGrave: true })) === undefined) return
+    await act(t('All sessions have ended.'), () => call('POST', path`/_hearth/admin/v1/users/${id}/logout`))
   }
 
   async function setAdmin(): Promise<void> {
     const admin = !user.admin
-    const title = admin ? 'Make this user an administrator?' : 'Take the right to administer away?'
+    const title = admin ? t('Make this user an administrator?') : t('Take the right to administer away?')
     const words = (
-      <p>{admin ? 'Administrators may do all that this console can do, to everybody.' : `${id} keeps the account.`}</p>
+      <p>
+        {admin
+          ? t('Administrators may do all that this console can do, to everybody.')
+          : t('{user} keeps the account.', { user: id })}
+      </p>
     )
-    if ((await ask({ title, words, verb: admin ? 'Make administrator' : 'Take it away', isGrave: true })) === undefined)
-      return
-    await act('Done.', () => call('PUT', path`/_synapse/admin/v1/users/${id}/admin`, { admin }))
+    const verb = admin ? t('Make administrator') : t('Take it away')
+    if ((await ask({ title, words, verb, isGrave: true })) === undefined) return
+    await act(t('Done.'), () => call('PUT', path`/_synapse/admin/v1/users/${id}/admin`, { admin }))
   }
 
   return (
     <>
       <button type="button" class="quiet" disabled={isBusy} onClick={() => void resetPassword()}>
-        Reset password
+        {t('Reset password')}
       </button>
       <button type="button" class="quiet" disabled={isBusy} onClick={() => void logOut()}>
-        End sessions
+        {t('End sessions')}
       </button>
       <button type="button" class="quiet" disabled={isBusy} onClick={() => void setAdmin()}>
-        {user.admin ? 'No administrator' : 'Make administrator'}
+        {user.admin ? t('No administrator') : t('Make administrator')}
       </button>
     </>
   )
@@ -136,31 +152,37 @@ function GraveActs({ user, of }: Props) {
 
   async function redact(): Promise<void> {
     const words = (
-      <p>All that {id} sent is taken away, here and at other servers, in the background. It cannot be undone.</p>
+      <p>
+        {t('All that {user} sent is taken away, here and at other servers, in the background. It cannot be undone.', {
+          user: id,
+        })}
+      </p>
     )
-    const question = { title: 'Redact all messages?', words, verb: 'Redact', isGrave: true, confirm: id }
+    const question = { title: t('Redact all messages?'), words, verb: t('Redact'), isGrave: true, confirm: id }
     if ((await ask(question)) === undefined) return
-    await act('The messages are being redacted.', () =>
+    await act(t('The messages are being redacted.'), () =>
       call('POST', path`/_synapse/admin/v1/user/${id}/redact`, { rooms: [] }),
     )
   }
 
   async function deactivate(): Promise<void> {
     const answers = await ask({
-      title: 'Deactivate this account?',
+      title: t('Deactivate this account?'),
       words: (
         <p>
-          {id} leaves all rooms and loses their sessions, addresses and keys. Nobody can take the name again. This
-          cannot be undone.
+          {t(
+            '{user} leaves all rooms and loses their sessions, addresses and keys. Nobody can take the name again. This cannot be undone.',
+            { user: id },
+          )}
         </p>
       ),
-      fields: [{ name: 'erase', label: 'Also show their messages to nobody new', kind: 'checkbox' }],
-      verb: 'Deactivate',
+      fields: [{ name: 'erase', label: t('Also show their messages to nobody new'), kind: 'checkbox' }],
+      verb: t('Deactivate'),
       isGrave: true,
       confirm: id,
     })
     if (answers === undefined) return
-    await act(`${id} is deactivated.`, () =>
+    await act(t('{user} is deactivated.', { user: id }), () =>
       call('POST', path`/_synapse/admin/v1/deactivate/${id}`, { erase: answers.erase === 'yes' }),
     )
   }
@@ -168,10 +190,10 @@ function GraveActs({ user, of }: Props) {
   return (
     <>
       <button type="button" class="quiet grave" disabled={isBusy} onClick={() => void redact()}>
-        Redact messages
+        {t('Redact messages')}
       </button>
       <button type="button" class="quiet grave" disabled={isBusy} onClick={() => void deactivate()}>
-        Deactivate
+        {t('Deactivate')}
       </button>
     </>
   )

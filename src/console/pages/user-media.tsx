@@ -8,6 +8,7 @@ import { Moment } from '../parts/moment.tsx'
 import { Shown } from '../parts/state.tsx'
 import { Pager, Table } from '../parts/table.tsx'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 
 interface MediaRow {
   readonly media_id: string
@@ -31,7 +32,7 @@ export function UserMedia({ userId }: { readonly userId: string }) {
 
   async function toggle({ media_id, quarantined_by }: MediaRow): Promise<void> {
     const verb = quarantined_by === null ? 'quarantine' : 'unquarantine'
-    const done = quarantined_by === null ? 'Nobody sees the file any more.' : 'The file is seen again.'
+    const done = quarantined_by === null ? t('Nobody sees the file any more.') : t('The file is seen again.')
     const url = path`/_synapse/admin/v1/media/${verb}/${facts.server_name}/${media_id}`
     if (await run(done, () => call('POST', url))) media.reload()
   }
@@ -39,12 +40,19 @@ export function UserMedia({ userId }: { readonly userId: string }) {
   async function quarantineAll(): Promise<void> {
     const words = (
       <p>
-        All files of {userId}, and every copy of the same bytes, are shown to nobody. You can take it back one by one.
+        {t(
+          'All files of {user}, and every copy of the same bytes, are shown to nobody. You can take it back one by one.',
+          {
+            user: userId,
+          },
+        )}
       </p>
     )
-    if ((await ask({ title: 'Hide all files?', words, verb: 'Hide them', isGrave: true })) === undefined) return
+    if ((await ask({ title: t('Hide all files?'), words, verb: t('Hide them'), isGrave: true })) === undefined) return
     if (
-      await run('The files are hidden.', () => call('POST', path`/_synapse/admin/v1/user/${userId}/media/quarantine`))
+      await run(t('The files are hidden.'), () =>
+        call('POST', path`/_synapse/admin/v1/user/${userId}/media/quarantine`),
+      )
     )
       media.reload()
   }
@@ -56,43 +64,43 @@ export function UserMedia({ userId }: { readonly userId: string }) {
           {rows.length > 0 && (
             <p class="actions">
               <button type="button" class="quiet grave" disabled={isBusy} onClick={() => void quarantineAll()}>
-                Quarantine all
+                {t('Quarantine all')}
               </button>
             </p>
           )}
           <Table
-            label="Media"
+            label={t('Media')}
             rows={rows}
             keyOf={(row) => row.media_id}
-            empty="No files."
+            empty={t('No files.')}
             columns={[
               {
-                title: 'File',
+                title: t('File'),
                 isHeading: true,
                 cell: ({ upload_name, media_id }) => (
                   <>
-                    {upload_name ?? 'without a name'}
+                    <bdi>{upload_name ?? t('without a name')}</bdi>
                     <span class="soft block">{media_id}</span>
                   </>
                 ),
               },
-              { title: 'Type', cell: ({ media_type }) => media_type ?? '–' },
-              { title: 'Size', isNumber: true, cell: ({ media_length }) => bytes(media_length) },
-              { title: 'Uploaded', cell: ({ created_ts }) => <Moment at={created_ts} /> },
+              { title: t('Type'), cell: ({ media_type }) => media_type ?? '–' },
+              { title: t('Size'), isNumber: true, cell: ({ media_length }) => bytes(media_length) },
+              { title: t('Uploaded'), cell: ({ created_ts }) => <Moment at={created_ts} /> },
               {
-                title: 'State',
+                title: t('State'),
                 cell: ({ quarantined_by, safe_from_quarantine }) => (
                   <span class="badges">
-                    {quarantined_by !== null && <Badge tone="bad">quarantined</Badge>}
-                    {safe_from_quarantine && <Badge tone="good">protected</Badge>}
+                    {quarantined_by !== null && <Badge tone="bad">{t('quarantined')}</Badge>}
+                    {safe_from_quarantine && <Badge tone="good">{t('protected')}</Badge>}
                   </span>
                 ),
               },
               {
-                title: 'Act',
+                title: t('Act'),
                 cell: (row) => (
                   <button type="button" class="quiet small" disabled={isBusy} onClick={() => void toggle(row)}>
-                    {row.quarantined_by === null ? 'Quarantine' : 'Show again'}
+                    {row.quarantined_by === null ? t('Quarantine') : t('Show again')}
                   </button>
                 ),
               },

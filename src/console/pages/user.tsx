@@ -8,6 +8,7 @@ import { Table } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 import { UserActions } from './user-actions.tsx'
 import { UserMedia } from './user-media.tsx'
 import { type User, UserBadges } from './users.tsx'
@@ -16,10 +17,10 @@ import { type User, UserBadges } from './users.tsx'
 const toMs = (time: number) => (time < 100_000_000_000 ? time * 1000 : time)
 
 const TABS = [
-  ['', 'Account'],
-  ['devices', 'Sessions'],
-  ['rooms', 'Rooms'],
-  ['media', 'Media'],
+  ['', t('Account')],
+  ['devices', t('Sessions')],
+  ['rooms', t('Rooms')],
+  ['media', t('Media')],
 ] as const
 
 export function UserPage({ userId, tab }: { readonly userId: string; readonly tab: string }) {
@@ -31,7 +32,7 @@ export function UserPage({ userId, tab }: { readonly userId: string; readonly ta
       actions={user.data && <UserActions user={user.data} of={user} />}
     >
       <Tabs
-        label="Parts of this account"
+        label={t('Parts of this account')}
         tabs={TABS}
         current={tab}
         addressOf={(id) => to(['users', userId], { tab: id })}
@@ -51,22 +52,25 @@ export function UserPage({ userId, tab }: { readonly userId: string; readonly ta
 
 function Account({ user }: { readonly user: User }) {
   return (
-    <Card title="Account">
+    <Card title={t('Account')}>
       <Facts
         list={[
-          ['Display name', user.displayname],
-          ['Created', <Moment at={toMs(user.creation_ts)} />],
-          ['Last seen', <Moment at={user.last_seen_ts} />],
-          ['Addresses', user.threepids.length === 0 ? 'none' : user.threepids.map(({ address }) => address).join(', ')],
+          [t('Display name'), user.displayname && <bdi>{user.displayname}</bdi>],
+          [t('Created'), <Moment at={toMs(user.creation_ts)} />],
+          [t('Last seen'), <Moment at={user.last_seen_ts} />],
           [
-            'Signs in with',
+            t('Addresses'),
+            user.threepids.length === 0 ? t('none') : user.threepids.map(({ address }) => address).join(', '),
+          ],
+          [
+            t('Signs in with'),
             user.external_ids.length === 0
-              ? 'a password'
+              ? t('a password')
               : user.external_ids
                   .map(({ auth_provider, external_id }) => `${auth_provider}: ${external_id}`)
                   .join(', '),
           ],
-          ['What was done here', <a href={to(['acts'], { target: user.name })}>record of acts</a>],
+          [t('What was done here'), <a href={to(['acts'], { target: user.name })}>{t('record of acts')}</a>],
         ]}
       />
     </Card>
@@ -86,10 +90,10 @@ function Devices({ userId }: { readonly userId: string }) {
   const { ask, run, isBusy } = useActing()
 
   async function end({ device_id, display_name }: Device): Promise<void> {
-    const title = `End the session of ${display_name ?? device_id}?`
-    if ((await ask({ title, verb: 'End it', isGrave: true })) === undefined) return
+    const title = t('End the session of {device}?', { device: display_name ?? device_id })
+    if ((await ask({ title, verb: t('End it'), isGrave: true })) === undefined) return
     if (
-      await run('The session has ended.', () =>
+      await run(t('The session has ended.'), () =>
         call('DELETE', path`/_synapse/admin/v2/users/${userId}/devices/${device_id}`),
       )
     )
@@ -100,32 +104,32 @@ function Devices({ userId }: { readonly userId: string }) {
     <Shown of={devices}>
       {({ devices: rows }) => (
         <Table
-          label="Sessions"
+          label={t('Sessions')}
           rows={rows}
           keyOf={(device) => device.device_id}
-          empty="Signed in nowhere."
+          empty={t('Signed in nowhere.')}
           columns={[
             {
-              title: 'Device',
+              title: t('Device'),
               isHeading: true,
               cell: ({ device_id, display_name }) => (
                 <>
-                  {display_name ?? device_id}
+                  <bdi>{display_name ?? device_id}</bdi>
                   {display_name !== null && <span class="soft block">{device_id}</span>}
                 </>
               ),
             },
-            { title: 'Last seen', cell: ({ last_seen_ts }) => <Moment at={last_seen_ts} /> },
-            { title: 'Address', cell: ({ last_seen_ip }) => last_seen_ip ?? '–' },
+            { title: t('Last seen'), cell: ({ last_seen_ts }) => <Moment at={last_seen_ts} /> },
+            { title: t('Address'), cell: ({ last_seen_ip }) => last_seen_ip ?? '–' },
             {
-              title: 'App',
+              title: t('App'),
               cell: ({ last_seen_user_agent }) => <span class="soft clip">{last_seen_user_agent ?? '–'}</span>,
             },
             {
-              title: 'Act',
+              title: t('Act'),
               cell: (device) => (
                 <button type="button" class="quiet small" disabled={isBusy} onClick={() => void end(device)}>
-                  End
+                  {t('End')}
                 </button>
               ),
             },
@@ -144,14 +148,14 @@ function Memberships({ userId }: { readonly userId: string }) {
     <Shown of={memberships}>
       {({ memberships: found }) => (
         <Table
-          label="Rooms"
+          label={t('Rooms')}
           rows={Object.entries(found)}
           keyOf={([room]) => room}
-          empty="In no room."
+          empty={t('In no room.')}
           columns={[
-            { title: 'Room', isHeading: true, cell: ([room]) => <a href={to(['rooms', room])}>{room}</a> },
+            { title: t('Room'), isHeading: true, cell: ([room]) => <a href={to(['rooms', room])}>{room}</a> },
             {
-              title: 'Membership',
+              title: t('Membership'),
               cell: ([, membership]) => <Badge tone={membership === 'ban' ? 'bad' : 'plain'}>{membership}</Badge>,
             },
           ]}

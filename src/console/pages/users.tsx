@@ -7,6 +7,7 @@ import { Shown } from '../parts/state.tsx'
 import { type Column, Pager, Table } from '../parts/table.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
+import { t } from '../words.ts'
 
 export interface UserRow {
   readonly name: string
@@ -33,32 +34,32 @@ const SIZE = 50
 /** Lists give milliseconds. */
 const COLUMNS: readonly Column<UserRow>[] = [
   {
-    title: 'User',
+    title: t('User'),
     order: 'name',
     isHeading: true,
     cell: ({ name, displayname }) => (
       <a href={to(['users', name])}>
-        {name}
-        {displayname !== null && <span class="soft block">{displayname}</span>}
+        <bdi>{name}</bdi>
+        {displayname !== null && <bdi class="soft block">{displayname}</bdi>}
       </a>
     ),
   },
-  { title: 'State', cell: (user) => <UserBadges user={user} /> },
-  { title: 'Created', order: 'creation_ts', cell: ({ creation_ts }) => <Moment at={creation_ts} /> },
-  { title: 'Last seen', order: 'last_seen_ts', cell: ({ last_seen_ts }) => <Moment at={last_seen_ts} /> },
+  { title: t('State'), cell: (user) => <UserBadges user={user} /> },
+  { title: t('Created'), order: 'creation_ts', cell: ({ creation_ts }) => <Moment at={creation_ts} /> },
+  { title: t('Last seen'), order: 'last_seen_ts', cell: ({ last_seen_ts }) => <Moment at={last_seen_ts} /> },
 ]
 
 export function UserBadges({ user }: { readonly user: UserRow }) {
   const { admin, is_guest, locked, suspended, deactivated, erased, shadow_banned, appservice_id } = user
   return (
     <span class="badges">
-      {admin && <Badge tone="warn">administrator</Badge>}
-      {is_guest && <Badge>guest</Badge>}
-      {appservice_id != null && <Badge>of {appservice_id}</Badge>}
-      {locked && <Badge tone="bad">locked</Badge>}
-      {suspended && <Badge tone="bad">suspended</Badge>}
-      {shadow_banned && <Badge tone="bad">shadow banned</Badge>}
-      {deactivated && <Badge tone="bad">{erased ? 'deactivated, erased' : 'deactivated'}</Badge>}
+      {admin && <Badge tone="warn">{t('administrator')}</Badge>}
+      {is_guest && <Badge>{t('guest')}</Badge>}
+      {appservice_id != null && <Badge>{t('of {bridge}', { bridge: appservice_id })}</Badge>}
+      {locked && <Badge tone="bad">{t('locked')}</Badge>}
+      {suspended && <Badge tone="bad">{t('suspended')}</Badge>}
+      {shadow_banned && <Badge tone="bad">{t('shadow banned')}</Badge>}
+      {deactivated && <Badge tone="bad">{erased ? t('deactivated, erased') : t('deactivated')}</Badge>}
     </span>
   )
 }
@@ -79,10 +80,10 @@ export function Users({ query }: { readonly query: Readonly<Record<string, strin
   const change = (changes: Readonly<Record<string, string | undefined>>, isReplacing = false) =>
     go(to(['users'], { ...query, from: undefined, ...changes }), isReplacing)
   return (
-    <Page title="Users">
+    <Page title={t('Users')}>
       <div class="bar">
         <Search
-          label="Search by name or user id"
+          label={t('Search by name or user id')}
           value={name ?? ''}
           search={(text) => change({ name: text || undefined }, true)}
         />
@@ -92,18 +93,18 @@ export function Users({ query }: { readonly query: Readonly<Record<string, strin
             checked={all === 'yes'}
             onChange={(event) => change({ all: event.currentTarget.checked ? 'yes' : undefined })}
           />
-          <span>with deactivated ones</span>
+          <span>{t('with deactivated ones')}</span>
         </label>
       </div>
       <Shown of={users}>
         {({ users: rows, total }) => (
           <>
             <Table
-              label="Users"
+              label={t('Users')}
               columns={COLUMNS}
               rows={rows}
               keyOf={(user) => user.name}
-              empty={name === undefined ? 'There are no accounts yet.' : 'Nobody is called that.'}
+              empty={name === undefined ? t('There are no accounts yet.') : t('Nobody is called that.')}
               ordering={{
                 by,
                 isDescending: dir === 'b',

@@ -4,6 +4,7 @@ import { count } from '../format.ts'
 import { useActing } from '../parts/acting.tsx'
 import { Card, Page } from '../parts/page.tsx'
 import { to } from '../router.ts'
+import { type Text, t } from '../words.ts'
 
 interface Crowd {
   readonly name?: string
@@ -52,26 +53,29 @@ export function Wave() {
   }
 
   return (
-    <Page title="Spam wave" words="Many accounts at once. Administrators and users of bridges are never among them.">
-      <Card title="Who belongs to it">
+    <Page
+      title={t('Spam wave')}
+      words={t('Many accounts at once. Administrators and users of bridges are never among them.')}
+    >
+      <Card title={t('Who belongs to it')}>
         <form class="fields" onSubmit={(event) => void find(event)}>
           <label>
-            Name
+            {t('Name')}
             <input name="name" data-search="yes" placeholder="bot*" autocomplete="off" spellcheck={false} />
           </label>
           <label>
-            Registered after
+            {t('Registered after')}
             <input name="after" type="datetime-local" />
           </label>
           <label>
-            Registered before
+            {t('Registered before')}
             <input name="before" type="datetime-local" />
           </label>
           <label>
-            Seen at the address
+            {t('Seen at the address')}
             <input name="address" placeholder="192.0.2.7" autocomplete="off" spellcheck={false} />
           </label>
-          <button type="submit">Find them</button>
+          <button type="submit">{t('Find them')}</button>
         </form>
         {problem !== undefined && (
           <p class="problem" role="alert">
@@ -86,16 +90,16 @@ export function Wave() {
 
 function Members({ found: { crowd, total, user_ids } }: { readonly found: Found }) {
   const { ask, run, isBusy, say } = useActing()
-  const who = total === 1 ? 'one account' : `${count(total)} accounts`
+  const who = total === 1 ? t('one account') : t('{count} accounts', { count: count(total) })
 
-  async function act(verb: string, words: string, url: string, body: object): Promise<void> {
-    const question = { title: `${verb}: ${who}?`, words: <p>{words}</p>, verb, isGrave: true }
+  async function act(verb: Text, words: Text, url: string, body: object): Promise<void> {
+    const question = { title: `${t(verb)}: ${who}?`, words: <p>{t(words)}</p>, verb: t(verb), isGrave: true }
     if ((await ask(question)) === undefined) return
     let done = 0
-    const isDone = await run('Done.', async () => {
+    const isDone = await run(t('Done.'), async () => {
       done = (await call<{ total: number }>('POST', `${CROWDS}/${url}`, { crowd, ...body })).total
     })
-    if (isDone) say(`Done, for ${count(done)}.`)
+    if (isDone) say(t('Done, for {count}.', { count: count(done) }))
   }
 
   const acts = [
@@ -107,7 +111,7 @@ function Members({ found: { crowd, total, user_ids } }: { readonly found: Found 
   ] as const
 
   return (
-    <Card title={total === 0 ? 'Nobody is like that' : `Found: ${who}`}>
+    <Card title={total === 0 ? t('Nobody is like that') : t('Found: {who}', { who })}>
       {total > 0 && (
         <>
           <p class="actions">
@@ -119,7 +123,7 @@ function Members({ found: { crowd, total, user_ids } }: { readonly found: Found 
                 disabled={isBusy}
                 onClick={() => void act(verb, words, url, body)}
               >
-                {verb}
+                {t(verb)}
               </button>
             ))}
           </p>
@@ -129,7 +133,7 @@ function Members({ found: { crowd, total, user_ids } }: { readonly found: Found 
                 {id}
               </a>
             ))}
-            {total > SHOWN && <span class="soft">and {count(total - SHOWN)} more</span>}
+            {total > SHOWN && <span class="soft">{t('and {count} more', { count: count(total - SHOWN) })}</span>}
           </p>
         </>
       )}

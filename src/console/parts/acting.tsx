@@ -1,6 +1,9 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
-import { reasonOf } from '../api.ts'
+import { call, Refusal, reasonOf } from '../api.ts'
+import { facts } from '../facts.ts'
+import { leaveToSignIn } from '../leave.ts'
+import { rich, t } from '../words.ts'
 
 /** What a person is asked before something happens. */
 export interface Question {
@@ -22,6 +25,8 @@ export interface Field {
   readonly value?: string
   readonly hint?: string
   readonly isOptional?: boolean
+  /** A password that they have, and not a new one. */
+  readonly isKnown?: boolean
   /** Whose password it is, for the browser's own keeper of passwords. */
   readonly owner?: string
 }
@@ -49,7 +54,7 @@ export function useActing(): Acting & {
     async (done: string, work: () => Promise<unknown>) => {
       setBusy(true)
       try {
-        await work()
+        if (!(await proven(ask, work))) return false
         say(done)
         return true
       } catch (error) {
@@ -59,9 +64,58 @@ export function useActing(): Acting & {
         setBusy(false)
       }
     },
-    [say],
+    [ask, say],
   )
   return { ask, say, isBusy, run }
+}
+
+const isProofNeeded = (error: unknown): boolean => error instanceof Refusal && error.isProofNeeded
+
+/** Does a work, and has the person prove who they are where it needs that. Gives whether it was done: they may think better of it. */
+async function proven(ask: Ask, work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    if (!isProofNeeded(error)) throw error
+  }
+  if (!(await prove(ask))) return false
+  await work()
+  return true
+}
+
+async function prove(ask: Ask): Promise<boolean> {
+  const title = t('Is it you?')
+  if (!facts.has_password) {
+    const words = <p>{t('You signed in a while ago, and this is a grave act. Sign in again, and then do it.')}</p>
+    if ((await ask({ title, words, verb: t('Sign in again') })) !== undefined) leaveToSignIn()
+    return false
+  }
+  let problem: string | undefined
+  for (;;) {
+    const answers = await ask({
+      title,
+      words: (
+        <>
+          <p>{t('You signed in a while ago, and this is a grave act. Enter your password again.')}</p>
+          {problem !== undefined && (
+            <p class="problem" role="alert">
+              {problem}
+            </p>
+          )}
+        </>
+      ),
+      fields: [{ name: 'password', label: t('Your password'), kind: 'password', owner: facts.user_id, isKnown: true }],
+      verb: t('Go on'),
+    })
+    if (answers === undefined) return false
+    try {
+      await call('POST', '/_hearth/admin/v1/session/proof', { password: answers.password ?? '' })
+      return true
+    } catch (error) {
+      problem = reasonOf(error)
+    }
+  }
 }
 
 interface Asked {
@@ -92,7 +146,7 @@ export function ActingProvider({ children }: { readonly children: ComponentChild
         {said !== undefined && (
           <p class={said.isProblem ? 'said bad' : 'said'}>
             <span>{said.words}</span>
-            <button type="button" class="quiet small" aria-label="Close" onClick={() => setSaid(undefined)}>
+            <button type="button" class="quiet small" aria-label={t('Close')} onClick={() => setSaid(undefined)}>
               ×
             </button>
           </p>
@@ -141,7 +195,7 @@ function QuestionDialog({ question, answer }: Asked) {
         ))}
         {confirm !== undefined && (
           <label>
-            Type <code>{confirm}</code> to go on
+            {rich('Type {word} to go on', { word: <code>{confirm}</code> })}
             <input
               value={typed}
               autocomplete="off"
@@ -159,7 +213,7 @@ function QuestionDialog({ question, answer }: Asked) {
             {verb}
           </button>
           <button type="button" class="quiet" onClick={() => answer(undefined)}>
-            Cancel
+            {t('Cancel')}
           </button>
         </p>
       </form>
@@ -168,7 +222,7 @@ function QuestionDialog({ question, answer }: Asked) {
 }
 
 function FieldInput({ field }: { readonly field: Field }) {
-  const { name, label, kind = 'text', value, hint, isOptional, owner } = field
+  const { name, label, kind = 'text', value, hint, isOptional, owner, isKnown } = field
   const hintId = hint === undefined ? undefined : `hint-${name}`
   if (kind === 'checkbox') {
     return (
@@ -190,7 +244,7 @@ function FieldInput({ field }: { readonly field: Field }) {
           defaultValue={value ?? ''}
           required={!isOptional}
           aria-describedby={hintId}
-          autocomplete={kind === 'password' ? 'new-password' : 'off'}
+          autocomplete={kind === 'password' ? (isKnown ? 'current-password' : 'new-password') : 'off'}
         />
       </label>
       {hint !== undefined && (

@@ -1,6 +1,7 @@
 import { count, since } from '../format.ts'
 import type { OverviewData } from '../history.ts'
 import { to } from '../router.ts'
+import { type Text, t } from '../words.ts'
 
 /** After so many failures a server counts as gone: it is asked seldom. */
 const GONE_AFTER = 10
@@ -12,7 +13,7 @@ function conditionOf(failures: number): Condition {
   return failures > 0 ? 'failing' : 'behind'
 }
 
-const WORDS: Readonly<Record<Condition, string>> = {
+const WORDS: Readonly<Record<Condition, Text>> = {
   behind: 'is being sent what it lacks',
   failing: 'does not answer',
   gone: 'has not answered for long',
@@ -24,21 +25,25 @@ export function Health({ federation, now }: { readonly federation: OverviewData[
   if (behind_total === 0) {
     return (
       <p class="good-news">
-        <span aria-hidden="true">●</span> All other servers have been sent everything.
+        <span aria-hidden="true">●</span> {t('All other servers have been sent everything.')}
       </p>
     )
   }
   return (
     <>
       <p>
-        {count(behind_total)} {behind_total === 1 ? 'server lacks' : 'servers lack'} something,{' '}
-        {failing_total === 0 ? 'and all of them answer' : `and ${count(failing_total)} of them do not answer`}.
+        {behind_total === 1
+          ? t('One server lacks something.')
+          : t('{count} servers lack something.', { count: count(behind_total) })}{' '}
+        {failing_total === 0
+          ? t('All of them answer.')
+          : t('Of them, {count} do not answer.', { count: count(failing_total) })}
       </p>
       <ul class="squares">
         {behind.map(({ server, failures, retry_at }) => {
           const condition = conditionOf(failures)
-          const next = retry_at > now ? `, next try ${since(retry_at, now)}` : ''
-          const words = `${server} ${WORDS[condition]}${next}`
+          const next = retry_at > now ? `, ${t('next try {when}', { when: since(retry_at, now) })}` : ''
+          const words = `${server} ${t(WORDS[condition])}${next}`
           return (
             <li key={server} class={condition} title={words}>
               <a href={to(['federation'], { destination: server })}>
@@ -51,7 +56,7 @@ export function Health({ federation, now }: { readonly federation: OverviewData[
       <p class="soft legend">
         {(['behind', 'failing', 'gone'] as const).map((each) => (
           <span key={each}>
-            <i class={each} aria-hidden="true" /> {WORDS[each]}
+            <i class={each} aria-hidden="true" /> {t(WORDS[each])}
           </span>
         ))}
       </p>

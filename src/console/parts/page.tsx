@@ -25,7 +25,7 @@ export function Page({
       <header class="page">
         <div>
           <h1 ref={heading} tabIndex={-1}>
-            {title}
+            <bdi>{title}</bdi>
           </h1>
           {words !== undefined && <p class="soft">{words}</p>}
         </div>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { Loaded } from '../use-data.ts'
+import { t } from '../words.ts'
 
 /** What a page shows of an answer: the answer, why there is none, or that it is on its way. */
 export function Shown<T>({
@@ -15,11 +16,13 @@ export function Shown<T>({
         <p class="problem" role="alert">
           {of.problem}{' '}
           <button type="button" class="quiet small" onClick={of.reload}>
-            Try again
+            {t('Try again')}
           </button>
         </p>
       )}
-      {of.data === undefined ? of.problem === undefined && <p class="soft wait">Loading …</p> : children(of.data)}
+      {of.data === undefined
+        ? of.problem === undefined && <p class="soft wait">{t('Loading …')}</p>
+        : children(of.data)}
     </div>
   )
 }

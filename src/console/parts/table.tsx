@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { count } from '../format.ts'
+import { t } from '../words.ts'
 
 export interface Column<Row> {
   readonly title: string
@@ -103,15 +104,15 @@ export function Pager({
 }) {
   if (total === 0) return null
   return (
-    <nav class="pager" aria-label="Pages of the list">
+    <nav class="pager" aria-label={t('Pages of the list')}>
       <button type="button" class="quiet small" disabled={from === 0} onClick={() => turn(Math.max(0, from - size))}>
-        Previous
+        {t('Previous')}
       </button>
       <span class="soft" role="status">
-        {count(from + 1)} to {count(from + shown)} of {count(total)}
+        {t('{from} to {to} of {total}', { from: count(from + 1), to: count(from + shown), total: count(total) })}
       </span>
       <button type="button" class="quiet small" disabled={from + shown >= total} onClick={() => turn(from + size)}>
-        Next
+        {t('Next')}
       </button>
     </nav>
   )

@@ -6,4 +6,6 @@ export interface Operator {
   readonly name: string
   /** Undefined for the command line. */
   readonly requester: Requester | undefined
+  /** In the console: whether they proved who they are a short time ago. Undefined for tools, which have a token of their own. */
+  readonly isRecent?: boolean
 }

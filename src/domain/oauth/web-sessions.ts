@@ -8,6 +8,7 @@ import {
   deleteWebSessionsOf,
   findWebSession,
   insertWebSession,
+  proveWebSession,
   restampWebSession,
   touchWebSession,
 } from '../../store/oauth/web-sessions.ts'
@@ -25,6 +26,8 @@ export interface WebSession {
   readonly isSuspended: boolean
   /** Whether they proved who they are a short time ago, as what cannot be undone needs. */
   readonly isRecent: boolean
+  /** When they did. */
+  readonly provenAt: number
 }
 
 /** What a browser is signed in to. The secret of one place opens no other. */
@@ -34,8 +37,8 @@ export type WebPlace = 'account' | 'console'
 export interface WebSessions {
   /** A secret for a browser in which nobody is signed in. */
   newSecret(): string
-  /** Signs a browser in, and gives the secret for its cookie. */
-  signIn(userNid: number, place?: WebPlace): Promise<string>
+  /** Signs a browser in, and gives the secret for its cookie. `provenAt`: when its person proved who they are; now, unless it is given. */
+  signIn(userNid: number, place?: WebPlace, provenAt?: number): Promise<string>
   /** Signs in the owner of an account that was just made. */
   signInAs(userId: UserId): Promise<string>
   /** @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED` */
@@ -43,6 +46,17 @@ export interface WebSessions {
   /** Consumes a login token. It says when its person proved who they are: else that counts as long ago. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
   signInByToken(token: string): Promise<string>
   find(secret: string | undefined, place?: WebPlace): Promise<WebSession | undefined>
+  /** Notes when the person in a browser proved again who they are; an earlier moment changes nothing. */
+  prove(secret: string, place: WebPlace, provenAt: number): Promise<void>
+  /**
+   * Has the person in a browser prove again by their password who they are.
+   * @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED`
+   */
+  proveByPassword(
+    secret: string,
+    place: WebPlace,
+    proof: { readonly password: string; readonly address: string },
+  ): Promise<void>
   /** Keeps this browser signed in although its user has just changed the password. */
   keep(secret: string): Promise<void>
   signOut(secret: string, place?: WebPlace): Promise<void>
@@ -73,9 +87,32 @@ export function createWebSessions(deps: {
     return secret
   }
 
+  async function find(secret: string | undefined, place: WebPlace = 'account'): Promise<WebSession | undefined> {
+    if (secret === undefined || !SECRET.test(secret)) return undefined
+    const now = clock.now()
+    const hash = hashOf(secret, place)
+    const since = { usedAt: now - WEB_SESSION_IDLE_MS, createdAt: now - WEB_SESSION_MS }
+    const row = await findWebSession(db, hash, since)
+    if (row === undefined) return undefined
+    if (now - row.used_at > TOUCH_EVERY_MS) await db.tx((tx) => touchWebSession(tx, hash, now))
+    return {
+      userNid: row.user_nid,
+      userId: row.user_id,
+      isLocked: row.is_locked,
+      isSuspended: row.is_suspended,
+      isRecent: now - row.proven_at <= RECENT_PROOF_MS,
+      provenAt: row.proven_at,
+    }
+  }
+
+  const prove = (secret: string, place: WebPlace, provenAt: number) =>
+    db.tx((tx) => proveWebSession(tx, hashOf(secret, place), provenAt))
+
   return {
     newSecret,
-    signIn: (userNid, place) => db.tx((tx) => begin(tx, userNid, undefined, place)),
+    find,
+    prove,
+    signIn: (userNid, place, provenAt) => db.tx((tx) => begin(tx, userNid, provenAt, place)),
     async signInAs(userId) {
       const nids = await findUserNids(db, [userId])
       const userNid = nids.get(userId)
@@ -97,21 +134,14 @@ export function createWebSessions(deps: {
         const { userNid, provenAt = LONG_AGO } = await loginTokens.redeem(tx, token)
         return begin(tx, userNid, provenAt)
       }),
-    async find(secret, place = 'account') {
-      if (secret === undefined || !SECRET.test(secret)) return undefined
-      const now = clock.now()
-      const hash = hashOf(secret, place)
-      const since = { usedAt: now - WEB_SESSION_IDLE_MS, createdAt: now - WEB_SESSION_MS }
-      const row = await findWebSession(db, hash, since)
-      if (row === undefined) return undefined
-      if (now - row.used_at > TOUCH_EVERY_MS) await db.tx((tx) => touchWebSession(tx, hash, now))
-      return {
-        userNid: row.user_nid,
-        userId: row.user_id,
-        isLocked: row.is_locked,
-        isSuspended: row.is_suspended,
-        isRecent: now - row.proven_at <= RECENT_PROOF_MS,
-      }
+    async proveByPassword(secret, place, { password, address }) {
+      const session = await find(secret, place)
+      if (session === undefined) throw new ProtocolError('M_FORBIDDEN', 'This session has ended. Sign in again.')
+      const { userNid } = await logins.authenticate(session.userId, password, address)
+      // A directory of the operator may know this name as another person's.
+      if (userNid !== session.userNid)
+        throw new ProtocolError('M_FORBIDDEN', 'This is the password of another account.')
+      await prove(secret, place, clock.now())
     },
     keep: (secret) => db.tx((tx) => restampWebSession(tx, hashToken(secret))),
     signOut: (secret, place = 'account') => db.tx((tx) => deleteWebSession(tx, hashOf(secret, place))),

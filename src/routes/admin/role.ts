@@ -1,3 +1,4 @@
+import { ProtocolError } from '../../core/errors.ts'
 import type { Operator } from '../../domain/admin/operator.ts'
 import type { Services } from '../../domain/services.ts'
 import { recordAct } from '../../http/record-act.ts'
@@ -11,6 +12,9 @@ export function adminRole(services: Services): Role<Operator> {
     ...identityAdminRole(services),
     authenticate: (token, _as, cookie) =>
       isConsoleToken(token) ? consoleCaller(services, token, cookie) : admin.operators.find(token),
+    admit(operator, { options }) {
+      if (options.grave && operator.isRecent === false) throw proofNeeded()
+    },
     seen: ({ requester }, ip, userAgent) => requester && sessions.seen(requester, ip, userAgent),
   }
 }
@@ -24,4 +28,10 @@ export function identityAdminRole({ config, admin }: Services): Role<Operator> {
     authenticate: (token) => admin.operators.find(token),
     perform: (endpoint, request, handle) => recordAct(admin.audit, endpoint, request, handle),
   }
+}
+
+/** The console asks for a password, or leads to a sign-in, where it is told this. */
+function proofNeeded(): ProtocolError {
+  const words = 'This is a grave act, and you signed in a while ago. Prove again that it is you.'
+  return new ProtocolError('M_FORBIDDEN', words, { extra: { proof_needed: true } })
 }

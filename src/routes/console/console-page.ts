@@ -33,6 +33,8 @@ export interface ConsoleFacts {
   readonly user_id: string
   readonly server_name: string
   readonly version: string
+  /** Whether they can prove who they are by a password; else they sign in again. */
+  readonly has_password: boolean
 }
 
 /** The page that the console's script fills. */

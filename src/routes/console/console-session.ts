@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.ts'
+import type { Requester } from '../../domain/accounts/requester.ts'
 import type { Operator } from '../../domain/admin/operator.ts'
 import { WEB_SESSION_MS } from '../../domain/limits/oauth.ts'
 import type { Services } from '../../domain/services.ts'
@@ -6,7 +7,9 @@ import { cookieName, isProofFor, proofFor, setCookie } from '../account/visitor.
 
 /** An administrator who has the console open. */
 export interface ConsoleOperator extends Operator {
+  readonly requester: Requester
   readonly secret: string
+  readonly isRecent: boolean
 }
 
 type Cookie = (name: string) => string | undefined
@@ -34,9 +37,9 @@ export async function consoleOperator(services: Parts, cookie: Cookie): Promise<
   const secret = cookie(cookieName(services.config, 'console'))
   const session = await services.oauth.webSessions.find(secret, 'console')
   if (secret === undefined || session === undefined) return undefined
-  const { userId, userNid } = session
+  const { userId, userNid, isRecent } = session
   const requester = { userId, userNid, deviceId: '', tokenNid: 0, isGuest: false }
-  return (await services.admin.operators.isAdmin(requester)) ? { name: userId, requester, secret } : undefined
+  return (await services.admin.operators.isAdmin(requester)) ? { name: userId, requester, secret, isRecent } : undefined
 }
 
 /** The administrator whose console sends a request to the admin API: with the cookie, and with the token that belongs to it. */

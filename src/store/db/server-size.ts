@@ -16,7 +16,7 @@ export async function measureServer(reader: Reader): Promise<ServerSize> {
     `SELECT pg_database_size(current_database()) AS database_bytes,
        (SELECT count(*) FROM account WHERE deactivated_at IS NULL AND NOT is_guest) AS users,
        (SELECT count(*) FROM room) AS rooms,
-       (SELECT count(*) FROM report) AS open_reports,
+       (SELECT count(*) FROM report WHERE decided_at IS NULL) AS open_reports,
        (SELECT max(ended_at) FROM backup_run) AS last_backup_at`,
     [],
   )

@@ -21,6 +21,27 @@ export function getDestinations(reader: Reader): Promise<DestinationRow[]> {
   return reader.query('SELECT server, first_unsent, failures, retry_at FROM federation_destination ORDER BY failures')
 }
 
+/** Servers that have not been sent everything, and how many there are. */
+export interface Lagging {
+  readonly servers: readonly Pick<DestinationRow, 'server' | 'failures' | 'retry_at'>[]
+  readonly total: number
+  readonly failing: number
+}
+
+/** Those that fail most often first, and at most so many of them. */
+export async function surveyDestinations(reader: Reader, atMost: number): Promise<Lagging> {
+  const [servers, [counted]] = await Promise.all([
+    reader.query<Lagging['servers'][number]>(
+      'SELECT server, failures, retry_at FROM federation_destination ORDER BY failures DESC, server LIMIT $1',
+      [atMost],
+    ),
+    reader.query<Pick<Lagging, 'total' | 'failing'>>(
+      'SELECT count(*) AS total, count(*) FILTER (WHERE failures > 0) AS failing FROM federation_destination',
+    ),
+  ])
+  return { servers, total: counted?.total ?? 0, failing: counted?.failing ?? 0 }
+}
+
 /** An event of ours that kicked or banned the last user of a server. */
 export interface Parting {
   readonly server: ServerName

@@ -52,6 +52,11 @@ export async function touchWebSession(tx: Tx, hash: Buffer, now: number): Promis
   await tx.query('UPDATE web_session SET used_at = $2 WHERE session_hash = $1', [hash, now])
 }
 
+/** Notes that the person in a browser has proved again who they are. */
+export async function proveWebSession(tx: Tx, hash: Buffer, provenAt: number): Promise<void> {
+  await tx.query('UPDATE web_session SET proven_at = greatest(proven_at, $2) WHERE session_hash = $1', [hash, provenAt])
+}
+
 /** Keeps one browser of a user signed in although the password has just changed. */
 export async function restampWebSession(tx: Tx, hash: Buffer): Promise<void> {
   await tx.query(

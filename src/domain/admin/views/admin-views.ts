@@ -5,6 +5,7 @@ import type { RoomRegistry } from '../../rooms/room/registry.ts'
 import type { Statistics } from '../statistics.ts'
 import { createOperationsView, type OperationsView } from './operations.ts'
 import { createOverview, type Overview } from './overview.ts'
+import { createOverviewHistory, type OverviewHistory } from './overview-history.ts'
 import { createRoomGraph, type RoomGraph } from './room-graph.ts'
 import { createRoomPages, type RoomPages } from './room-pages.ts'
 
@@ -12,6 +13,7 @@ import { createRoomPages, type RoomPages } from './room-pages.ts'
 export interface AdminViews {
   readonly files: ConsoleFiles
   readonly overview: Overview
+  readonly history: OverviewHistory
   readonly roomPages: RoomPages
   readonly graph: RoomGraph
   readonly operations: OperationsView
@@ -25,9 +27,11 @@ export function createAdminViews(parts: {
 }): AdminViews {
   const { db, clock, metrics } = parts.base
   const { registry, statistics, appservices } = parts
+  const since = clock.now()
   return {
     files: openConsoleFiles(),
-    overview: createOverview({ db, clock, metrics, statistics }),
+    overview: createOverview({ db, clock, metrics, statistics, since }),
+    history: createOverviewHistory({ clock, metrics, since }),
     roomPages: createRoomPages({ db, registry }),
     graph: createRoomGraph({ db, registry }),
     operations: createOperationsView({ db, appservices }),

@@ -1,10 +1,15 @@
 import type { Database } from '../../../store/db/db.ts'
 import { measureServer, type ServerSize } from '../../../store/db/server-size.ts'
-import { getDestinations } from '../../../store/federation/federation-destinations.ts'
+import { type Lagging, surveyDestinations } from '../../../store/federation/federation-destinations.ts'
 import type { Clock } from '../../clock.ts'
-import { MAX_SERVERS_AT_A_GLANCE, SIZE_MEASURED_EVERY_MS } from '../../limits/console-pages.ts'
+import {
+  LAGGING_COUNTED_EVERY_MS,
+  MAX_SERVERS_AT_A_GLANCE,
+  SIZE_MEASURED_EVERY_MS,
+} from '../../limits/console-pages.ts'
 import type { Glance, Metrics } from '../../metrics.ts'
 import type { Statistics } from '../statistics.ts'
+import { measuredEvery } from './measured.ts'
 
 /** The server at this moment, for the first page of the console. */
 export interface Overview {
@@ -20,7 +25,7 @@ export interface OverviewView {
   readonly monthly_active_users: number | null
   readonly federation: {
     /** The servers that have not been sent everything; those that fail most often first. */
-    readonly behind: readonly { readonly server: string; readonly failures: number; readonly retry_at: number }[]
+    readonly behind: Lagging['servers']
     readonly behind_total: number
     readonly failing_total: number
   }
@@ -31,43 +36,28 @@ export function createOverview(deps: {
   readonly clock: Clock
   readonly metrics: Pick<Metrics, 'glance'>
   readonly statistics: Pick<Statistics, 'latestMonthlyActiveUsers'>
+  /** When the server started. */
+  readonly since: number
 }): Overview {
-  const { db, clock, metrics, statistics } = deps
-  const since = clock.now()
-  let size: Promise<ServerSize> | undefined
-  let measuredAt = Number.NEGATIVE_INFINITY
-
-  /** Many operators may look every two seconds; all of them are shown the same measurement. */
-  function measured(): Promise<ServerSize> {
-    if (size !== undefined && clock.now() - measuredAt < SIZE_MEASURED_EVERY_MS) return size
-    measuredAt = clock.now()
-    const measuring = measureServer({ query: db.scan })
-    measuring.catch(() => {
-      if (size === measuring) size = undefined
-    })
-    size = measuring
-    return measuring
-  }
+  const { db, clock, metrics, statistics, since } = deps
+  const whole = { query: db.scan }
+  // Many operators may look every two seconds; all of them are shown the same measurement.
+  const sizes = measuredEvery(SIZE_MEASURED_EVERY_MS, clock, () => measureServer(whole))
+  const lagging = measuredEvery(LAGGING_COUNTED_EVERY_MS, clock, () =>
+    surveyDestinations(whole, MAX_SERVERS_AT_A_GLANCE),
+  )
 
   return {
     async read() {
-      const [glance, holds, destinations] = await Promise.all([metrics.glance(), measured(), getDestinations(db)])
-      const failing = destinations.filter(({ failures }) => failures > 0)
+      const [glance, size, { servers, total, failing }] = await Promise.all([metrics.glance(), sizes(), lagging()])
       const active = statistics.latestMonthlyActiveUsers()
       return {
         at: clock.now(),
         since,
         glance,
-        size: holds,
+        size,
         monthly_active_users: Number.isNaN(active) ? null : active,
-        federation: {
-          behind: destinations
-            .slice(-MAX_SERVERS_AT_A_GLANCE)
-            .reverse()
-            .map(({ server, failures, retry_at }) => ({ server, failures, retry_at })),
-          behind_total: destinations.length,
-          failing_total: failing.length,
-        },
+        federation: { behind: servers, behind_total: total, failing_total: failing },
       }
     },
   }

@@ -10,7 +10,7 @@ const Query = Type.Object({
 
 export const deleteOldMedia = endpoint(
   'POST /_synapse/admin/v1/media/delete',
-  { auth: 'admin', query: Query, also: ['/_synapse/admin/v1/media/{serverName}/delete'] },
+  { auth: 'admin', grave: true, query: Query, also: ['/_synapse/admin/v1/media/{serverName}/delete'] },
   ({ params, query }, { media, config }) => {
     const { serverName = '' } = params as { readonly serverName?: string }
     if (serverName !== '' && serverName !== config.server_name)

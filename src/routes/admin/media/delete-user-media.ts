@@ -2,6 +2,6 @@ import { endpoint } from '../../../http/endpoint.ts'
 
 export const deleteUserMedia = endpoint(
   'DELETE /_synapse/admin/v1/users/{userId}/media',
-  { auth: 'admin' },
+  { auth: 'admin', grave: true },
   ({ params }, { media }) => media.desk.deleteOf(params.userId),
 )

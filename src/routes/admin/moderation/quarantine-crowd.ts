@@ -4,7 +4,7 @@ import { CrowdShape, crowdOf } from './crowd-body.ts'
 
 export const quarantineCrowd = endpoint(
   'POST /_hearth/admin/v1/crowds/quarantine',
-  { auth: 'admin', body: Type.Object({ crowd: CrowdShape }) },
+  { auth: 'admin', grave: true, body: Type.Object({ crowd: CrowdShape }) },
   async ({ requester, body }, { admin, media }) => {
     let hidden = 0
     const users = await admin.crowds.find(crowdOf(body.crowd))

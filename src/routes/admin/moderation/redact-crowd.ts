@@ -5,7 +5,7 @@ import { RedactionBody, redactionOf } from './redaction-body.ts'
 
 export const redactCrowd = endpoint(
   'POST /_hearth/admin/v1/crowds/redact',
-  { auth: 'admin', body: Type.Object({ crowd: CrowdShape, redaction: Type.Optional(RedactionBody) }) },
+  { auth: 'admin', grave: true, body: Type.Object({ crowd: CrowdShape, redaction: Type.Optional(RedactionBody) }) },
   async ({ requester, body }, { admin }) => {
     const users = (await admin.crowds.find(crowdOf(body.crowd))).map(({ user_id }) => user_id)
     const ids = await admin.redactions.begin(users, redactionOf(requester, body.redaction ?? {}))

@@ -11,7 +11,7 @@ const Body = Type.Object({
 
 export const restrainCrowd = endpoint(
   'POST /_hearth/admin/v1/crowds/restrain',
-  { auth: 'admin', body: Body },
+  { auth: 'admin', grave: true, body: Body },
   async ({ body: { crowd, lock, suspend, shadow_ban } }, { admin }) => ({
     total: await admin.crowds.restrain(crowdOf(crowd), {
       ...(lock !== undefined && { isLocked: lock }),

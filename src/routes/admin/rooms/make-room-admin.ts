@@ -7,7 +7,7 @@ const Body = Type.Object({ user_id: Type.Optional(Type.Unsafe<UserId>({ type: 's
 
 export const makeRoomAdmin = endpoint(
   'POST /_synapse/admin/v1/rooms/{roomIdOrAlias}/make_room_admin',
-  { auth: 'admin', body: Body, bodyOptional: true },
+  { auth: 'admin', grave: true, body: Body, bodyOptional: true },
   async ({ requester, params, body }, { admin, aliases }) => {
     const userId = body.user_id ?? requester.requester?.userId
     if (userId === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'user_id' is missing.")

@@ -11,7 +11,7 @@ const Body = Type.Object({
 
 export const purgeHistory = endpoint(
   'POST /_synapse/admin/v1/purge_history/{roomId}/{upTo}',
-  { auth: 'admin', body: Body, bodyOptional: true, also: ['/_synapse/admin/v1/purge_history/{roomId}'] },
+  { auth: 'admin', grave: true, body: Body, bodyOptional: true, also: ['/_synapse/admin/v1/purge_history/{roomId}'] },
   async ({ params, body }, { admin }) => {
     const { delete_local_events: withLocal = false, purge_up_to_event_id: named, purge_up_to_ts: ts } = body
     const eventId = params.upTo || named

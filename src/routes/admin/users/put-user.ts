@@ -44,7 +44,7 @@ function wishOf(body: Static<typeof Body>): UserWish {
 
 export const putUser = endpoint(
   'PUT /_synapse/admin/v2/users/{userId}',
-  { auth: 'admin', body: Body },
+  { auth: 'admin', grave: true, body: Body },
   async ({ requester, params, body }, { admin }) => {
     const wish = wishOf(body)
     if (body.deactivated) {

@@ -3,7 +3,7 @@ import { endpoint } from '../../../http/endpoint.ts'
 
 export const setUserAdmin = endpoint(
   'PUT /_synapse/admin/v1/users/{userId}/admin',
-  { auth: 'admin', body: Type.Object({ admin: Type.Boolean() }) },
+  { auth: 'admin', grave: true, body: Type.Object({ admin: Type.Boolean() }) },
   async ({ requester, params, body }, { admin }) => {
     await admin.users.setAdmin(requester, params.userId, body.admin)
     return {}
