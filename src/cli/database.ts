@@ -11,7 +11,7 @@ import {
   findRunningPostgres,
   startEmbeddedPostgres,
 } from '../store/embedded/embedded-postgres.ts'
-import { prepareWalArchive } from '../store/embedded/wal-archive.ts'
+import { ARCHIVE_SETTINGS } from '../store/embedded/wal-archive.ts'
 import type { Host } from './command.ts'
 import { createLog } from './serve/log.ts'
 
@@ -38,7 +38,7 @@ export async function startDatabase(config: Config, uid: number, log: Logger): P
     await copyDatabase(from, to, MIGRATIONS, (step) => log.info(`copying ${step}`))
   }
   const directory = postgresDirectory(config)
-  const settings = config.backup.point_in_time ? (await prepareWalArchive(directory)).settings : {}
+  const settings = config.backup.point_in_time ? ARCHIVE_SETTINGS : {}
   const embedded = await startEmbeddedPostgres({ directory, uid, log, copy, settings })
   return { connection: embedded.connection, embedded, stop: embedded.stop }
 }

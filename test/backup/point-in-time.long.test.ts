@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -87,7 +87,9 @@ describe('hearth restore --to', () => {
     const late = await to(new Date(Date.now() + 3_600_000).toISOString())
     expect(late).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('the log at the place ends before that time'),
+      stderr: expect.stringMatching(
+        /the log at the place ends before that time, its last change is of 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z:/,
+      ),
     })
     // Nothing of it is taken for a database.
     const started = await runHearth(['serve'], { directory: folder, env: env(target) })
@@ -117,27 +119,52 @@ describe('hearth restore --to', () => {
     expect((await textsAt(target)).texts).toEqual(['second', 'first'])
   }, 180_000)
 
-  test('refuses a piece of the log that somebody put there', async () => {
+  test('of a log with a piece that somebody put there or took away, brings back moments before it and refuses those after', async () => {
+    const taken = await run(['backup', 'journal'])
+    expect(taken, taken.stderr).toMatchObject({ code: 0 })
     const [system = ''] = readdirSync(join(place, 'log'))
     const names = readdirSync(join(place, 'log', system)).sort()
     const last = join(place, 'log', system, names.at(-1)!)
     const kept = readFileSync(last)
+    const to = (text: string, target: string) =>
+      run(['restore', '--to', text, '--even-if-running'], join(folder, target, 'data'))
     writeFileSync(last, readFileSync(join(place, 'log', system, names[0]!)))
-    const { code, stderr } = await run(['restore', '--to', 'latest', '--even-if-running'], join(folder, 'forged/data'))
-    expect([code, stderr]).toEqual([1, expect.stringContaining('was altered or damaged')])
+    expect(await to('latest', 'forged')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/the end of the log cannot be reached: .* was altered or damaged/),
+    })
+    const late = new Date(Date.now() + 3_600_000).toISOString()
+    expect(await to(late, 'forged')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/breaks off before that time, its last change is of .*was altered or damaged/),
+    })
+    const back = await to(new Date(between).toISOString(), 'forged')
+    expect(back, back.stderr).toMatchObject({ code: 0 })
+    expect((await textsAt(join(folder, 'forged'))).texts).toEqual(['first'])
+    // A hole is told from the end.
+    rmSync(last)
+    await sendText(api, alice.token, room, 'fourth', 'fourth')
+    expect(await run(['backup', 'journal'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is not at the place. Until the next backup'),
+    })
+    expect((await to('latest', 'hole')).stderr).toMatch(/cannot be reached: the piece at .* is not at the place/)
     writeFileSync(last, kept)
-  }, 120_000)
+  }, 240_000)
 })
 
 test('a log that cannot be kept does not stop the server, is said, and begins anew with the next backup', async () => {
-  const out = join(server.dataDir, 'data/postgres/wal-out')
+  const out = join(server.dataDir, 'data/postgres/cluster/hearth-wal-out')
   // As many as wait when nobody takes them away: Postgres drops them when it has the next one.
   for (let count = 0; count < 130; count++) writeFileSync(join(out, `waiting-${count}`), '')
   await run(['backup', 'journal'])
   expect(readdirSync(out).filter((name) => name.startsWith('waiting'))).toEqual([])
   await sendText(api, alice.token, room, 'full', 'goes on')
   const { code, stderr } = await run(['backup', 'journal'])
-  expect([code, stderr]).toEqual([1, expect.stringContaining('a part of the log of Postgres is lost')])
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining('the log of Postgres is broken off: a part of it could not be put aside'),
+  ])
   const [system = ''] = readdirSync(join(place, 'log'))
   const before = logIn(system).length
   for (let count = 0; count < 2; count++) {

@@ -40,9 +40,10 @@ export async function journalPlace(parts: {
       )
       const { connection } = database
       const inTime = await openPointInTime({ host, config, store, seal, signingKey, connection, progress: () => {} })
-      if (inTime && written !== undefined && !(await inTime.takeLog()))
+      const why = written && (await inTime?.takeLog())
+      if (why !== undefined)
         throw new Error(
-          'a part of the log of Postgres is lost, as the place could not be written to or the disk of data_dir was full: hearth restore --to goes to no moment from then on until the next backup',
+          `the log of Postgres is broken off: ${why}. Until the next backup hearth restore --to goes to no moment after that`,
         )
       return EXIT.ok
     } finally {

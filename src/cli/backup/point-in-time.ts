@@ -4,13 +4,13 @@ import type { ClientConfig } from 'pg'
 import type { Config } from '../../config/schema.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
-import { makeBase, pruneBases } from '../../domain/backup/bases.ts'
-import { hasLogPiece, takeLog } from '../../domain/backup/log-pieces.ts'
+import { listBases, makeBase, openBase, pruneBases } from '../../domain/backup/bases.ts'
+import { hasLogPiece, takeLog, whyBrokenSince } from '../../domain/backup/log-pieces.ts'
 import type { Progress } from '../../domain/backup/make-backup.ts'
 import type { Seal } from '../../domain/backup/seal.ts'
 import { LOG_AWAITED_MS } from '../../domain/limits/backups.ts'
 import { openBaseCopy, readArchiving, switchWal } from '../../store/backup/base-copy.ts'
-import { forgetGap, prepareWalArchive, waitingWal } from '../../store/embedded/wal-archive.ts'
+import { forgetGap, waitingWal, walOutOf } from '../../store/embedded/wal-archive.ts'
 import type { Host } from '../command.ts'
 import { postgresDirectory } from '../database.ts'
 import { readKeyFiles } from './key-files.ts'
@@ -19,8 +19,8 @@ const LOOK_EVERY_MS = 100
 
 /** The log and the files of the embedded Postgres go to the backups, so that a restore can go to any moment. */
 export interface PointInTime {
-  /** Takes the log up to now to the place. @returns false if a part of it is lost, so that there is a gap until the next copy of the files */
-  takeLog(): Promise<boolean>
+  /** Takes the log up to now to the place. @returns why it leads to no moment from now on until the next copy of the files; undefined if it does */
+  takeLog(): Promise<string | undefined>
   /** Copies the files, under the id of a backup, and removes older copies and log. */
   copyFiles(id: string): Promise<void>
 }
@@ -40,7 +40,8 @@ export async function openPointInTime(parts: {
   const { isOn, systemIdentifier, bytes } = await readArchiving(connection)
   if (!isOn)
     throw new Error('the running Postgres was started before backup.point_in_time was set: start the server again')
-  const { folder } = await prepareWalArchive(postgresDirectory(config))
+  const cluster = join(postgresDirectory(config), 'cluster')
+  const folder = walOutOf(cluster)
 
   async function takeWaiting(): Promise<void> {
     const { names } = await waitingWal(folder)
@@ -66,15 +67,19 @@ export async function openPointInTime(parts: {
       const { hasGap } = await waitingWal(folder)
       if (hasGap) {
         await takeWaiting()
-        return false
+        return 'a part of it could not be put aside, as the place could not be written to or the disk of data_dir was full'
       }
       await takeUpTo(await switchWal(connection))
-      return true
+      const newest = (await listBases(store)).at(-1)
+      const base = newest === undefined ? undefined : await openBase(store, newest, undefined)
+      if (base?.system_identifier !== systemIdentifier) return 'the place has no copy of the files of this Postgres yet'
+      // Whatever the reason is: a time without backup.point_in_time, another place, a piece that somebody removed.
+      return whyBrokenSince(store, base)
     },
     async copyFiles(id) {
-      // What was lost before does not matter to a copy of now.
+      // What was lost before does not matter to a copy of now. If there will be none, the hole at the place still tells.
       await forgetGap(folder)
-      const copy = await openBaseCopy(connection, join(postgresDirectory(config), 'cluster'))
+      const copy = await openBaseCopy(connection, cluster)
       try {
         const by = { store, seal, signingKey, serverName: config.server_name, release: host.version, clock: Date }
         const keys = () => readKeyFiles(config.data_dir)

@@ -6,7 +6,7 @@ import { readFile } from '../../domain/backup/backup-files.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
 import { listBases, openBase, unpackBase } from '../../domain/backup/bases.ts'
 import { readJournalsSince } from '../../domain/backup/journals.ts'
-import { fetchLog } from '../../domain/backup/log-pieces.ts'
+import { fetchLog, isLeftBehind } from '../../domain/backup/log-pieces.ts'
 import { beginAfterRecovery, bringMediaBack } from '../../domain/backup/recovered.ts'
 import { openUnseal, type Secrets } from '../../domain/backup/seal.ts'
 import { BASE_SHARE_OF_BYTES } from '../../domain/limits/backups.ts'
@@ -69,10 +69,14 @@ export async function restoreTo(
   const media = openMediaStore({ config, log })
   try {
     await mustFit(recovery, base)
+    const [wrong] = await fetchLog(means, base, recovery.log)
+    if (until === undefined && wrong !== undefined)
+      throw new Error(
+        `the end of the log cannot be reached: ${wrong}. Name a time before that; if it is too late, you are told how far the log goes`,
+      )
     await unpackBase(means, base, recovery.cluster)
-    await fetchLog(means, base, recovery.log)
     line.clear()
-    const connection = await recovery.recover(until)
+    const connection = await recovery.recover(until, wrong)
     const db = openDatabase({ connection, poolSize: 1 })
     try {
       const parts = { db, serverName: base.server_name, ended, now: Date.now(), random: { bytes: randomBytes } }
@@ -108,7 +112,7 @@ async function findBase(store: BackupStore, config: Config, until: number | unde
     if (until !== undefined && base.ended_at > until) continue
     if (base.server_name !== config.server_name)
       throw new Error(`the backups are of ${base.server_name}, but server_name is ${config.server_name}`)
-    return base
+    if (!(await isLeftBehind(store, base))) return base
   }
   const why =
     ids.length === 0 ? 'no copy of the files of Postgres: see backup.point_in_time' : 'none from before that time'

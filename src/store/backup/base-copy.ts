@@ -35,7 +35,7 @@ const EMPTIED = new Set([
   'pg_stat_tmp',
 ])
 const LEFT_OUT =
-  /^(?:postmaster\.(?:pid|opts)|backup_label.*|tablespace_map.*|recovery\.signal|hearth-complete|current_logfiles.*)$|(?:^|\/)(?:pgsql_tmp.*|pg_internal\.init.*)$/
+  /^(?:hearth-wal-out|postmaster\.(?:pid|opts)|backup_label.*|tablespace_map.*|recovery\.signal|hearth-complete|current_logfiles.*)$|(?:^|\/)(?:pgsql_tmp.*|pg_internal\.init.*)$/
 
 /** Begins a copy of the cluster in a directory while it runs: one session from here to `finish`. */
 export async function openBaseCopy(connection: pg.ClientConfig, cluster: string): Promise<BaseCopy> {

@@ -8,6 +8,7 @@ import { giveTo, makeDirectories } from './directories.ts'
 import { isLocked, takeLock } from './lock.ts'
 import { type CopyDatabase, upgradeCluster } from './major-upgrade.ts'
 import { isAnswering, type Launch, launch, POSTGRES_PORT, type Postmaster, type Settings } from './postmaster.ts'
+import { forgetWaiting } from './wal-archive.ts'
 
 export interface EmbeddedPostgres {
   /** How a `pg` client reaches it. */
@@ -51,6 +52,8 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     const setting = { account, binaries, directories, log, database: options.database ?? DATABASE }
     await upgradeCluster(setting, options.copy)
     await ensureCluster(account, binaries, directories)
+    // Nobody takes it away, and there is a hole in the log after it.
+    if (options.settings?.archive_mode === undefined) await forgetWaiting(directories.cluster)
     const supervisor = supervise({ account, binaries, directories, settings: options.settings ?? {}, log })
     await supervisor.started
     const connection = connectionTo(directories.run, options.database)

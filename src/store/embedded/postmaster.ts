@@ -57,12 +57,14 @@ export interface Launch {
   readonly directories: Directories
   readonly settings: Settings
   readonly log: Logger
+  /** Told what it says, line by line. */
+  readonly onLine?: (line: string) => void
 }
 
 /** What earlier versions of Postgres do not know. */
 const SINCE_18 = new Set(['io_method'])
 
-export function launch({ account, binaries, directories, settings, log }: Launch): Postmaster {
+export function launch({ account, binaries, directories, settings, log, onLine }: Launch): Postmaster {
   const options = Object.entries({ ...SETTINGS, unix_socket_directories: directories.run, ...settings }).filter(
     ([name]) => Number(binaries.majorVersion) >= 18 || !SINCE_18.has(name),
   )
@@ -73,7 +75,7 @@ export function launch({ account, binaries, directories, settings, log }: Launch
     detached: true,
     stdio: ['pipe', 'ignore', 'pipe'],
   })
-  const lastWords = forwardLines(child, log)
+  const lastWords = forwardLines(child, log, onLine)
   let ended = false
   const exited = new Promise<void>((resolve) => {
     child.once('exit', () => resolve()).once('error', () => resolve())
@@ -92,7 +94,7 @@ const LEVELS = { FATAL: 'warn', PANIC: 'error', ERROR: 'debug', WARNING: 'warn' 
 const COMPLAINT = /(?<=^|\] )(FATAL|PANIC|ERROR|WARNING):(?! {2}the database system is).*/
 
 /** Copies the log lines of Postgres to our log; ordinary messages at the level of debugging. */
-function forwardLines(child: ChildProcess, log: Logger): () => Promise<string> {
+function forwardLines(child: ChildProcess, log: Logger, onLine?: (line: string) => void): () => Promise<string> {
   let rest = ''
   let complaint = 'it said nothing'
   const silence = new Promise((resolve) => child.stderr?.once('close', resolve))
@@ -100,6 +102,7 @@ function forwardLines(child: ChildProcess, log: Logger): () => Promise<string> {
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) {
+      onLine?.(line)
       const [words = line, severity] = COMPLAINT.exec(line) ?? []
       if (severity === 'FATAL' || severity === 'PANIC') complaint = words
       log[severity === undefined ? 'debug' : LEVELS[severity as keyof typeof LEVELS]](`postgres: ${words}`)

@@ -10,7 +10,7 @@ import { type Connection, ensureDatabase, recoveringOf, SUPERUSER } from './clus
 import { giveTo, makeDirectories } from './directories.ts'
 import { takeLock } from './lock.ts'
 import { isAnswering, launch, POSTGRES_PORT, type Postmaster } from './postmaster.ts'
-import { prepareWalArchive, shellQuoted } from './wal-archive.ts'
+import { ARCHIVE_SETTINGS, shellQuoted } from './wal-archive.ts'
 
 /** A cluster that is being brought to a moment, before it has its name. */
 export interface Recovery {
@@ -21,8 +21,13 @@ export interface Recovery {
   /** Where the log goes. */
   readonly log: string
   free(): Promise<number>
-  /** Has Postgres go through the log: to the last change before a time, or to the end of the log. @throws Error with why it cannot */
-  recover(until: number | undefined): Promise<Connection>
+  /**
+   * Has Postgres go through the log: to the last change before a time, or to the end of the log.
+   *
+   * @param broken what is known to be wrong with the log
+   * @throws Error with why it cannot
+   */
+  recover(until: number | undefined, broken: string | undefined): Promise<Connection>
   /** Stops Postgres, and gives the cluster its name: from now on servers start on it. */
   finish(): Promise<void>
   /** Stops Postgres, and lets others use the directory. What is not finished stays. */
@@ -65,12 +70,11 @@ export async function openRecovery(options: {
         const { bsize, bavail } = await statfs(directories.root)
         return bsize * bavail
       },
-      async recover(until) {
-        const archive = await prepareWalArchive(directories.root)
+      async recover(until, broken) {
         const target =
           until === undefined ? {} : { recovery_target_time: postgresTime(until), recovery_target_action: 'promote' }
         const settings = {
-          ...archive.settings,
+          ...ARCHIVE_SETTINGS,
           ...target,
           restore_command: `cp ${shellQuoted(log)}/%f "%p"`,
           recovery_target_timeline: 'latest',
@@ -78,17 +82,21 @@ export async function openRecovery(options: {
         await writeFile(join(cluster, 'recovery.signal'), '', { mode: 0o600 })
         await giveTo(account.owner, directories, options.uid)
         if (account.owner !== undefined) await chownAll(directories.root, account.owner)
+        let reached: string | undefined
         const running = launch({
           account,
           binaries,
           directories: { ...directories, cluster },
           settings,
           log: options.log,
+          onLine: (line) => {
+            reached = LAST_CHANGE.exec(line)?.[1] ?? reached
+          },
         })
         postmaster = running
         const connection = { host: directories.run, port: POSTGRES_PORT, user: SUPERUSER, database: options.database }
         if (await isAnswering(running, directories)) await untilPromoted(running, connection)
-        if (running.hasExited()) throw new Error(whyNot(await running.lastWords()))
+        if (running.hasExited()) throw new Error(whyNot(await running.lastWords(), reached, broken))
         await ensureDatabase(connection)
         return connection
       },
@@ -130,10 +138,16 @@ async function untilPromoted(postmaster: Postmaster, connection: Connection): Pr
 /** Letters for a zone are not known yet when Postgres reads its settings. */
 const postgresTime = (at: number): string => new Date(at).toISOString().replace('T', ' ').replace('Z', '+00')
 
-function whyNot(words: string): string {
-  if (/recovery ended before configured recovery target/.test(words))
-    return 'the log at the place ends before that time: name an earlier one, or --to latest'
-  return `Postgres does not come to that time: ${words}`
+/** How Postgres says how far a log went: in UTC, as it is set. */
+const LAST_CHANGE = /last completed transaction was at log time (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)/
+
+function whyNot(words: string, reached: string | undefined, broken: string | undefined): string {
+  if (!/recovery ended before configured recovery target/.test(words))
+    return `Postgres does not come to that time: ${words}${broken === undefined ? '' : ` (${broken})`}`
+  const last = reached === undefined ? 'it has no change' : `its last change is of ${reached.replace(' ', 'T')}Z`
+  return broken === undefined
+    ? `the log at the place ends before that time, ${last}: name an earlier one, or --to latest`
+    : `the log at the place breaks off before that time, ${last}: ${broken}. Name an earlier one`
 }
 
 async function chownAll(root: string, owner: { readonly uid: number; readonly gid: number }): Promise<void> {
