@@ -148,12 +148,15 @@ async function bringBack(means: Means, manifest: Manifest, evenIfRunning: boolea
 const KINDS: Readonly<Record<string, string>> = {
   session: 'sessions ended',
   device: 'devices removed',
-  account: 'accounts set to what they were last (password, rights, deactivation, erasure)',
+  account: 'accounts set to what they were last (password, rights, bans, approval, validity, deactivation, erasure)',
   media: 'media files removed',
   quarantine: 'quarantines set',
   event: 'messages redacted',
   purge: 'removals of history begun',
   deletion: 'deletions of rooms begun',
+  cross_signing: 'users given the cross-signing keys that they had last',
+  key_backup: 'backups of keys removed',
+  block: 'rooms blocked or set free',
 }
 
 function reportJournals(

@@ -6,6 +6,8 @@ export interface JournalHeader {
   readonly server_name: string
   /** The newest backup when it was written. */
   readonly backup_id: string
+  /** The restore after which it was written; missing before the first one. Each has a journal of its own beside a backup. */
+  readonly epoch?: string | undefined
   /** The release that wrote it. */
   readonly release: string
   /** Times in ms: all that ended between them is in it, unless `is_cut`. */

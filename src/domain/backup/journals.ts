@@ -1,8 +1,9 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
-import { type Journal, readJournal, writeJournal } from '../../core/backup/journal.ts'
+import { type Journal, type JournalHeader, readJournal, writeJournal } from '../../core/backup/journal.ts'
 import { type Manifest, timeOfBackup } from '../../core/backup/manifest.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
+import { getEpochs } from '../../store/backup/restore-epochs.ts'
 import { oldestUndone, type Undone, undoneSince } from '../../store/backup/undone.ts'
 import type { Reader } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
@@ -31,7 +32,8 @@ export interface JournalParts {
 
 /**
  * Writes what ended since the newest backup beside it, in place of what was written before. A journal and those of later backups together
- * hold what ended since a backup.
+ * hold what ended since a backup. After a restore it is another journal: what ended in the time that was lost by the restore still stands in
+ * the one of before, and whoever restores the newer backup after all needs both.
  *
  * @returns the backup and how many things ended; undefined if there is no backup yet
  */
@@ -49,14 +51,16 @@ export async function writeNewestJournal(
   const found = await undoneSince(db, wanted, MAX_JOURNAL_ENTRIES + 1)
   const entries = newestWithin(found.slice(0, MAX_JOURNAL_ENTRIES), maxBytes)
   const is_cut = entries.length < found.length || (await isForgotten(db, wanted, oldest))
-  const header = { server_name: serverName, backup_id: backupId, release, from: wanted, to, is_cut }
+  const epoch = (await getEpochs(db)).at(-1)?.epoch
+  const header = { server_name: serverName, backup_id: backupId, epoch, release, from: wanted, to, is_cut }
   const by = { mac: seal.mac, key: signingKey }
   const text = writeJournal(header, entries, sha256Of, (proved) => prove('journal', proved, by))
   const small = await compress(Buffer.from(text))
-  await store.write(`${FOLDER}${backupId}${ENDING}${seal.ending}`, seal.seal(once(small), small.length))
+  const name = nameOf(header) + seal.ending
+  await store.write(name, seal.seal(once(small), small.length))
   // Of a backup whose readers were others before.
-  for (const name of await journalsIn(store))
-    if (idOf(name) === backupId && !name.endsWith(`${ENDING}${seal.ending}`)) await store.remove(name)
+  for (const other of await journalsIn(store))
+    if (other !== name && other.startsWith(nameOf(header))) await store.remove(other)
   return { backupId, entries: entries.length }
 }
 
@@ -76,6 +80,10 @@ async function isForgotten(db: Reader, wanted: number, oldest: number | undefine
   const rows = await db.query('SELECT 1 AS one FROM undone WHERE undone_nid = 1')
   return rows.length === 0
 }
+
+/** Without what encryption adds. */
+const nameOf = ({ backup_id, epoch }: Pick<JournalHeader, 'backup_id' | 'epoch'>): string =>
+  `${FOLDER}${backup_id}${epoch === undefined ? '' : `.${epoch}`}${ENDING}`
 
 const idOf = (name: string): string => name.slice(FOLDER.length).split('.')[0] ?? ''
 
@@ -112,7 +120,7 @@ export async function readJournalsSince(
       const by = !isEncrypted ? PLAIN : recipients.length > 0 ? unseal : await opened()
       const journal = readJournal<Undone>(await textOf(store, by, name), sha256Of)
       const { header } = journal
-      if (header.backup_id !== idOf(name) || header.server_name !== server_name)
+      if (!name.startsWith(nameOf(header)) || header.server_name !== server_name)
         throw new Error('it is of another backup')
       if (trust !== undefined) {
         // Without anything better, who made the backup is whom to believe.
@@ -128,7 +136,8 @@ export async function readJournalsSince(
       )
     }
   }
-  return journals
+  // Two of one backup are of different times: the state of an account is that of the later.
+  return journals.sort((a, b) => a.header.to - b.header.to)
 }
 
 async function textOf(store: BackupStore, unseal: Unseal, name: string): Promise<string> {

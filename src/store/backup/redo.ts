@@ -6,6 +6,7 @@ import { deleteMedia } from '../media/media-sweep.ts'
 import { deleteDelayedEventsOf } from '../rooms/delayed-events.ts'
 import { insertPurge } from '../rooms/history-purges.ts'
 import { insertDeletion } from '../rooms/room-deletions.ts'
+import { deleteBackupsOfKeys, setBlocks, setIdentity } from './redo-more.ts'
 import type { AccountStanding, Undone } from './undone.ts'
 
 // Tables: access_token, refresh_token, oauth_session, device, key_signature, restored_user, account, media, media_content, event,
@@ -23,7 +24,10 @@ export async function redo(
   by: { readonly now: number; readonly eventPosition: number },
 ): Promise<Record<Kind, number>> {
   const of = <K extends Kind>(kind: K): OfKind<K>[] => undone.filter((one): one is OfKind<K> => one[0] === kind)
-  const counts = { session: 0, device: 0, account: 0, media: 0, quarantine: 0, event: 0, purge: 0, deletion: 0 }
+  const counts = {
+    ...{ session: 0, device: 0, account: 0, media: 0, quarantine: 0, event: 0, purge: 0, deletion: 0 },
+    ...{ cross_signing: 0, key_backup: 0, block: 0 },
+  }
   for (const some of portions(of('session'))) counts.session += await endSessions(tx, some)
   for (const some of portions(of('device'))) counts.device += await removeDevices(tx, some)
   for (const [, userNid, standing] of of('account')) counts.account += await settleAccount(tx, userNid, standing, by)
@@ -32,6 +36,10 @@ export async function redo(
   for (const some of portions(of('event'))) counts.event += await redactEvents(tx, some)
   counts.purge = await purgeHistory(tx, of('purge'), by)
   counts.deletion = await deleteRooms(tx, of('deletion'), by.now)
+  for (const [, userNid, identity] of of('cross_signing'))
+    counts.cross_signing += await setIdentity(tx, userNid, identity)
+  for (const some of portions(of('key_backup'))) counts.key_backup += await deleteBackupsOfKeys(tx, some)
+  for (const some of portions(of('block'))) counts.block += await setBlocks(tx, some)
   return counts
 }
 
@@ -67,7 +75,7 @@ async function removeDevices(tx: Tx, devices: readonly OfKind<'device'>[]): Prom
   return rows.length
 }
 
-/** A password, what operators took from an account, and its end. The rest of a deactivation, such as leaving rooms, is left to its worker. */
+/** A password, what operators gave an account and took from it, and its end. The rest of a deactivation, such as leaving rooms, is left to its worker. */
 async function settleAccount(
   tx: Tx,
   userNid: number,
@@ -75,11 +83,17 @@ async function settleAccount(
   { now, eventPosition }: { readonly now: number; readonly eventPosition: number },
 ): Promise<number> {
   const { password_hash, deactivated_at, erased_at, erased_pos, is_locked, is_suspended, is_admin } = standing
+  const { is_shadow_banned, awaits_approval, valid_until } = standing
   const rows = await tx.query(
     `UPDATE account SET is_locked = $3, is_suspended = $4, is_admin = is_admin AND $5,
-       password_hash = CASE WHEN deactivated_at IS NULL AND NOT $6 THEN $2 ELSE password_hash END
+       password_hash = CASE WHEN deactivated_at IS NULL AND NOT $6 THEN $2 ELSE password_hash END,
+       is_shadow_banned = coalesce($7, is_shadow_banned), awaits_approval = coalesce($8, awaits_approval),
+       valid_until = CASE WHEN $9 THEN $10 ELSE valid_until END
      WHERE user_nid = $1 RETURNING 1 AS one`,
-    [userNid, password_hash, is_locked, is_suspended, is_admin, deactivated_at !== null],
+    [
+      ...[userNid, password_hash, is_locked, is_suspended, is_admin, deactivated_at !== null],
+      ...[is_shadow_banned ?? null, awaits_approval ?? null, valid_until !== undefined, valid_until ?? null],
+    ],
   )
   if (rows.length === 0) return 0
   if (deactivated_at !== null && (await endAccount(tx, userNid, deactivated_at))) {

@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: undone; read: account, event, media_content
+// Tables: undone; read: account, event, media_content, cross_signing_key, key_signature, account_data, blocked_room
 
 /** What ended or was taken back, as a restore needs it to do it again. Lists, because there may be many. */
 export type Undone =
@@ -12,6 +12,9 @@ export type Undone =
   | readonly ['event', eventNid: number, eventId: string, redacted: RedactedEvent]
   | readonly ['purge', purgeId: string, roomNid: number, upToPos: number, upToNid: number, withLocal: boolean]
   | readonly ['deletion', deletionId: string, roomId: string, request: string]
+  | readonly ['cross_signing', userNid: number, identity: CrossSigningIdentity]
+  | readonly ['key_backup', userNid: number, version: number]
+  | readonly ['block', roomId: string, block: RoomBlock | null]
 
 /** What an account may, and by which password. */
 export interface AccountStanding {
@@ -22,6 +25,30 @@ export interface AccountStanding {
   readonly is_locked: boolean
   readonly is_suspended: boolean
   readonly is_admin: boolean
+  /** These are missing in journals of early releases. */
+  readonly is_shadow_banned?: boolean
+  readonly awaits_approval?: boolean
+  readonly valid_until?: number | null
+}
+
+/** The keys by which a user vouches for devices, as they are now: with them goes what clients need to use them. */
+export interface CrossSigningIdentity {
+  readonly keys: readonly {
+    readonly usage: 'master' | 'self_signing' | 'user_signing'
+    readonly public_key: string
+    readonly json: string
+    readonly signature: string | null
+    readonly empty_signatures: string | null
+  }[]
+  /** By the user, of own keys and devices. */
+  readonly signatures: readonly { readonly target: string; readonly signer_key: string; readonly signature: string }[]
+  /** The private keys as clients encrypted them: account data by type. */
+  readonly secrets: readonly { readonly type: string; readonly content: string }[]
+}
+
+export interface RoomBlock {
+  readonly blocked_by: string
+  readonly blocked_at: number
 }
 
 export interface RedactedEvent {
@@ -38,24 +65,43 @@ export async function newestUndone(reader: Reader): Promise<number> {
   return row!.newest
 }
 
+/** More signatures or longer secrets are none that clients make. */
+const [MAX_OWN_SIGNATURES, MAX_SECRET_BYTES] = [1_000, 8_192]
+
+const IDENTITY = `SELECT json_build_object(
+  'keys', (SELECT coalesce(json_agg(json_build_object('usage', usage, 'public_key', public_key, 'json', json, 'signature', signature,
+    'empty_signatures', empty_signatures)), '[]') FROM cross_signing_key WHERE user_nid = u.nid),
+  'signatures', (SELECT coalesce(json_agg(s), '[]') FROM (SELECT target, signer_key, signature FROM key_signature
+    WHERE target_nid = u.nid AND signer_nid = u.nid LIMIT ${MAX_OWN_SIGNATURES}) AS s),
+  'secrets', (SELECT coalesce(json_agg(json_build_object('type', type, 'content', content)), '[]') FROM account_data
+    WHERE user_nid = u.nid AND room_id = '' AND NOT is_deleted AND octet_length(content) <= ${MAX_SECRET_BYTES} AND type IN (
+      'm.cross_signing.master', 'm.cross_signing.self_signing', 'm.cross_signing.user_signing', 'm.secret_storage.default_key',
+      (SELECT 'm.secret_storage.key.' || (d.content::json ->> 'key') FROM account_data d
+       WHERE d.user_nid = u.nid AND d.room_id = '' AND d.type = 'm.secret_storage.default_key' AND NOT d.is_deleted)))
+  )::text FROM (SELECT (what::json ->> 0)::bigint AS nid) AS u`
+
 /** What ended since a moment, each once and as it is now: so many at most, the newest. */
 export async function undoneSince(reader: Reader, since: number, atMost: number): Promise<Undone[]> {
   const rows = await reader.query<{ kind: string; what: string; now: string | null }>(
     `SELECT kind, what, CASE kind
        WHEN 'account' THEN (SELECT json_build_object('password_hash', password_hash, 'deactivated_at', deactivated_at, 'erased_at', erased_at,
-         'erased_pos', erased_pos, 'is_locked', is_locked, 'is_suspended', is_suspended, 'is_admin', is_admin)::text
+         'erased_pos', erased_pos, 'is_locked', is_locked, 'is_suspended', is_suspended, 'is_admin', is_admin,
+         'is_shadow_banned', is_shadow_banned, 'awaits_approval', awaits_approval, 'valid_until', valid_until)::text
          FROM account WHERE user_nid = (what::json ->> 0)::bigint)
        WHEN 'event' THEN (SELECT json_build_object('redacted_by', redacted_by, 'json', json, 'auth_content', auth_content)::text
          FROM event WHERE event_nid = (what::json ->> 0)::bigint AND redacted_by IS NOT NULL)
        WHEN 'quarantine' THEN (SELECT to_json(quarantined_by)::text FROM media_content WHERE digest = decode(what::json ->> 0, 'hex'))
+       WHEN 'block' THEN (SELECT json_build_object('blocked_by', blocked_by, 'blocked_at', blocked_at)::text
+         FROM blocked_room WHERE room_id = what::json ->> 0)
+       WHEN 'cross_signing' THEN (${IDENTITY})
      END AS now
      FROM (SELECT kind, what FROM undone WHERE at >= $1 GROUP BY kind, what ORDER BY max(undone_nid) DESC LIMIT $2) AS found`,
     [since, atMost],
   )
   return rows.flatMap(({ kind, what, now }) => {
     const listed = [kind, ...(JSON.parse(what) as unknown[])]
-    if (kind === 'quarantine') return [[...listed, JSON.parse(now ?? 'null')] as unknown as Undone]
-    if (kind !== 'account' && kind !== 'event') return [listed as unknown as Undone]
+    if (kind === 'quarantine' || kind === 'block') return [[...listed, JSON.parse(now ?? 'null')] as unknown as Undone]
+    if (!(kind === 'account' || kind === 'event' || kind === 'cross_signing')) return [listed as unknown as Undone]
     // Gone since: whatever removed it stands in the list too.
     return now === null ? [] : [[...listed, JSON.parse(now)] as unknown as Undone]
   })
