@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { platform } from 'node:os'
 import { join } from 'node:path'
 import { kill, pid as ownPid } from 'node:process'
@@ -22,6 +22,14 @@ const STOP_TIMEOUT_MS = 60_000
 
 /** The name of a cluster that is being brought to a moment. */
 export const recoveringOf = (cluster: string): string => `${cluster}.recovering`
+
+/** The name of a cluster as it was before it was copied for a later Postgres. */
+export const formerOf = (cluster: string, major: string): string => `${cluster}.pg${major}`
+
+/** Clusters that were copied for a later Postgres, in the directory of the cluster: their names. */
+export async function formerClusters(root: string): Promise<string[]> {
+  return (await readdir(root)).filter((name) => /^cluster\.pg\d+(-\d+)?$/.test(name)).sort()
+}
 
 /** Makes the cluster when there is none. It appears under its name only when complete, so that a kill half-way leaves nothing to repair. */
 export async function ensureCluster(account: Account, binaries: Binaries, directories: Directories): Promise<void> {

@@ -5,7 +5,17 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Account } from './account.ts'
 import { type Binaries, findBinaries } from './binaries.ts'
-import { type Connection, clearRemains, ensureCluster, ensureDatabase, majorOf, SUPERUSER } from './cluster.ts'
+import {
+  type Connection,
+  clearRemains,
+  ensureCluster,
+  ensureDatabase,
+  formerClusters,
+  formerOf,
+  majorOf,
+  recoveringOf,
+  SUPERUSER,
+} from './cluster.ts'
 import type { Directories } from './directories.ts'
 import { isAnswering, launch, POSTGRES_PORT } from './postmaster.ts'
 
@@ -24,8 +34,12 @@ export interface Setting {
 const OLD_PORT = POSTGRES_PORT + 1
 /** Written into the new cluster when all is in it, before it gets its name. */
 const COMPLETE = 'hearth-complete'
-/** What the new cluster may take for each byte of the old one, at most: it has no gaps, and a log beside it. */
+/** What the tables and indexes of the new cluster may take for each byte of the old ones, at most: it has fewer gaps. */
 const SHARE = 1.3
+/** All that is copied goes through the log too, which is kept up to `max_wal_size`, and somewhat more while it is being written fast. */
+const MAX_LOG_BYTES = 6 * 1024 ** 3
+/** With the first pieces of its log. */
+const EMPTY_CLUSTER_BYTES = 64 * 1024 ** 2
 /** The last packages of earlier versions, with which a cluster of them is read. */
 const LAST_PACKAGES: Readonly<Record<string, string>> = {
   14: '14.23.0-beta.17',
@@ -46,6 +60,7 @@ export async function upgradeCluster(setting: Setting, copy: CopyDatabase | unde
   const fresh = `${cluster}.next`
   // Killed between the two renames.
   if (!existsSync(cluster) && existsSync(join(fresh, COMPLETE))) await takeOver(directories, fresh)
+  await mustNotBeLost(directories)
   await tellOfOld(directories, log)
   const from = await majorOf(cluster)
   const to = binaries.majorVersion
@@ -64,16 +79,34 @@ export async function upgradeCluster(setting: Setting, copy: CopyDatabase | unde
   await ensureCluster(setting.account, binaries, { ...directories, cluster: fresh })
   await clearRemains(directories)
   await copyBetween(setting, old, fresh, copy)
-  await writeFile(join(fresh, COMPLETE), '')
-  await rename(cluster, await freeName(`${cluster}.pg${from}`))
+  // It must be there after a power failure before the old one loses its name.
+  await writeFile(join(fresh, COMPLETE), '', { flush: true })
+  await syncDirectory(fresh)
+  await rename(cluster, await freeName(formerOf(cluster, from)))
+  await syncDirectory(directories.root)
   await takeOver(directories, fresh)
   await tellOfOld(directories, log)
 }
 
 async function takeOver({ root, cluster }: Directories, fresh: string): Promise<void> {
   await rename(fresh, cluster)
-  const folder = await open(root, 'r')
+  await syncDirectory(root)
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const folder = await open(path, 'r')
   await folder.sync().finally(() => folder.close())
+}
+
+/** An empty database beside an old one would look as if everything were lost, and clients would begin anew on it. */
+async function mustNotBeLost({ root, cluster }: Directories): Promise<void> {
+  if (existsSync(cluster) || existsSync(recoveringOf(cluster))) return
+  const found = (await formerClusters(root)).at(-1)
+  if (found === undefined) return
+  const former = join(root, found)
+  throw new Error(
+    `${cluster} is missing, and beside it is ${former}, the database as it was before it was copied for a later Postgres. To use that one, give it the name back: mv ${former} ${cluster}. For an empty database, or a restore, move it out of ${root}`,
+  )
 }
 
 async function copyBetween(setting: Setting, old: Binaries, fresh: string, copy: CopyDatabase): Promise<void> {
@@ -115,8 +148,13 @@ async function findEarlier({ root, lib }: Directories, major: string): Promise<B
   )
 }
 
+/** What a copy of so many bytes of tables and indexes takes while it is made, at most. */
+export function roomWanted(bytes: number): number {
+  return bytes * SHARE + Math.min(bytes * SHARE, MAX_LOG_BYTES) + EMPTY_CLUSTER_BYTES
+}
+
 async function mustHaveRoom(cluster: string): Promise<void> {
-  const wanted = (await bytesIn(join(cluster, 'base'))) * SHARE
+  const wanted = roomWanted(await bytesIn(join(cluster, 'base')))
   const { bsize, bavail } = await statfs(cluster)
   if (bsize * bavail >= wanted) return
   const mebibytes = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MiB`
@@ -141,7 +179,7 @@ async function freeName(path: string): Promise<string> {
 
 /** The server has no way to know when the operator is content with the new one. */
 async function tellOfOld({ root }: Directories, log: Logger): Promise<void> {
-  for (const name of (await readdir(root)).filter((name) => /^cluster\.pg\d+(-\d+)?$/.test(name))) {
+  for (const name of await formerClusters(root)) {
     const version = await readFile(join(root, name, 'PG_VERSION'), 'utf8').catch(() => '')
     log.warn(
       `the database as it was before the move from Postgres ${version.trim()} is still in ${join(root, name)}: remove it when nothing is missing`,
