@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -48,4 +48,32 @@ test('the command of the package knows its configuration and its data, and yield
   expect(start(['user', 'create', 'a b'])).toEqual([usual, 'user', 'create', 'a b'])
   expect(start(['init', 'example.org'])).toEqual([usual, 'init', '--data-dir', '/var/lib/hearth', 'example.org'])
   expect(start(['serve'], { HEARTH_CONFIG: '/srv/other.yaml' })).toEqual(['/srv/other.yaml', 'serve'])
+})
+
+/** What the script before an upgrade makes of a service in this state: what it asked systemd to do, and whether it is to be started again. */
+function beforeUpgrade(state: string): { readonly asked: string[]; readonly isToStart: boolean } {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-prerm-'))
+  try {
+    mkdirSync(join(folder, 'run/systemd/system'), { recursive: true })
+    const fake = `#!/bin/sh\necho "$*" >> ${folder}/asked\ncase "$*" in *is-active*) echo ${state}; [ ${state} = active ];; esac\n`
+    writeFileSync(join(folder, 'systemctl'), fake, { mode: 0o755 })
+    writeFileSync(join(folder, 'prerm'), read('contrib/debian/prerm').replaceAll('/run/', `${folder}/run/`))
+    execFileSync('sh', [join(folder, 'prerm'), 'upgrade', '2'], { env: { PATH: `${folder}:${process.env.PATH}` } })
+    const asked = readFileSync(join(folder, 'asked'), 'utf8').trimEnd().split('\n')
+    return {
+      asked: asked.filter((words) => !words.includes('is-active')),
+      isToStart: existsSync(join(folder, 'run/hearth-upgraded')),
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('a server that runs in whatever way is stopped before its files are replaced, and started afterwards', () => {
+  const stops = ['stop hearth.service']
+  for (const state of ['active', 'activating', 'reloading', 'refreshing'])
+    expect(beforeUpgrade(state), state).toEqual({ asked: stops, isToStart: true })
+  expect(beforeUpgrade('deactivating')).toEqual({ asked: stops, isToStart: false })
+  for (const state of ['inactive', 'failed', 'unknown'])
+    expect(beforeUpgrade(state), state).toEqual({ asked: [], isToStart: false })
 })
