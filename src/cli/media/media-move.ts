@@ -5,7 +5,14 @@ import type { MediaStore } from '../../domain/media/media-store.ts'
 import { createSpool, type Spool } from '../../domain/media/spool.ts'
 import type { Database } from '../../store/db/db.ts'
 import { isWriterPresent, WRITER } from '../../store/db/writer-lock.ts'
-import { type ContentRow, countContents, isContentKnown, noteStored } from '../../store/media/media-contents.ts'
+import {
+  type ContentRow,
+  countContents,
+  isContentKnown,
+  noteStored,
+  releaseUnknown,
+  reserveUnknown,
+} from '../../store/media/media-contents.ts'
 import { withAdministration } from '../administration.ts'
 import { progressLine } from '../backup/progress-line.ts'
 import { EXIT, type Host, UsageError } from '../command.ts'
@@ -94,10 +101,23 @@ async function copyOne(
   if (outcome === 'missing' && !content.is_stored) return undefined
   if (outcome !== 'copied' && outcome !== 'already there') return outcome
   if (isTargetInUse && !content.is_stored) await db.tx((tx) => noteStored(tx, content.digest))
-  if (await isContentKnown(db, content.digest)) return outcome
-  // The server has removed it while it was being copied.
-  await to.remove(content.digest)
-  return 'gone meanwhile'
+  // The server may have removed it while it was being copied.
+  return (await removeUnknown(db, to, content)) ? 'gone meanwhile' : outcome
+}
+
+/** Removes a content from a store if the database does not know it. Whoever uploads the same bytes waits for the end of this, and then stores them again. */
+export async function removeUnknown(
+  db: Database,
+  store: Pick<MediaStore, 'remove'>,
+  content: Pick<ContentRow, 'digest' | 'bytes'>,
+): Promise<boolean> {
+  if (await isContentKnown(db, content.digest)) return false
+  return db.tx(async (tx) => {
+    if (!(await reserveUnknown(tx, content))) return false
+    await store.remove(content.digest)
+    await releaseUnknown(tx, content.digest)
+    return true
+  })
 }
 
 async function copy(from: MediaStore, to: MediaStore, spool: Spool, content: ContentRow): Promise<Outcome> {

@@ -36,6 +36,27 @@ export async function isContentKnown(reader: Reader, digest: Buffer): Promise<bo
   return (await reader.query('SELECT 1 AS one FROM media_content WHERE digest = $1', [digest])).length === 1
 }
 
+/**
+ * Reserves a content that the database does not know. Until the transaction ends, an upload of the same bytes waits before it stores
+ * them. False if it is known.
+ */
+export async function reserveUnknown(
+  tx: Tx,
+  { digest, bytes }: Pick<ContentRow, 'digest' | 'bytes'>,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `INSERT INTO media_content (digest, bytes, is_stored, is_loose, wanted_at) VALUES ($1, $2, false, true, 0)
+     ON CONFLICT (digest) DO NOTHING RETURNING 1 AS one`,
+    [digest, bytes],
+  )
+  return rows.length === 1
+}
+
+/** Takes back a reservation. */
+export async function releaseUnknown(tx: Tx, digest: Buffer): Promise<void> {
+  await tx.query('DELETE FROM media_content WHERE digest = $1', [digest])
+}
+
 /** The store has the content after all. */
 export async function noteStored(tx: Tx, digest: Buffer): Promise<void> {
   await tx.query('UPDATE media_content SET is_stored = true WHERE digest = $1 AND NOT is_stored', [digest])
