@@ -147,7 +147,7 @@ function isValidText(schema: OptionSchema, value: string): boolean {
 function isHttpUrl(value: string): boolean {
   if (!URL.canParse(value)) return false
   const url = new URL(value)
-  return /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === ''
+  return /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username + url.password === ''
 }
 
 function isPattern(value: string): boolean {

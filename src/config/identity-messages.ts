@@ -70,15 +70,18 @@ export const smsSection = section('Text messages of the identity service.', {
     {
       url: text('Where the request goes. One that is not on the public internet needs `outbound.allow_ranges`.', {
         default: '',
+        hidden: true,
         example: 'https://sms.example.org/send',
       }),
       method: choice('How.', ['POST', 'GET', 'PUT'], 'POST'),
       headers: Type.Array(Type.String({ pattern: '^[A-Za-z0-9-]+: .+$' }), {
         description: 'Headers of the request.',
+        hidden: true,
         default: ['Content-Type: application/json'],
         maxItems: 20,
       }),
       body: text('Body of the request.', {
+        hidden: true,
         default: '{"to": "+{{to | json}}", "from": "{{sender | json}}", "text": "{{text | json}}"}',
       }),
       accepted: text(

@@ -37,9 +37,14 @@ function contentOf(path: string, problems: string[]): string {
   }
 }
 
+/** Whether a value may hold a secret though its option is none: one of ours does not. */
+export function isHidden(schema: OptionSchema, value: unknown): boolean {
+  return schema.hidden === true && JSON.stringify(value) !== JSON.stringify(schema.default)
+}
+
 /** The value without secrets, for display. */
 export function withoutSecrets(schema: OptionSchema, value: unknown): unknown {
-  if (schema.secret) return '[hidden]'
+  if (schema.secret || isHidden(schema, value)) return '[hidden]'
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(schema.items ?? {}, item))
   if (schema.properties === undefined || typeof value !== 'object' || value === null) return value
   const { properties } = schema

@@ -18,6 +18,8 @@ export interface OptionSchema {
   readonly properties?: Readonly<Record<string, OptionSchema>>
   readonly required?: readonly string[]
   readonly secret?: boolean
+  /** A text in which an operator may have written a secret: unless it is the default, it is shown nowhere. */
+  readonly hidden?: boolean
   readonly path?: boolean
   readonly compact?: boolean
   readonly example?: unknown
@@ -75,8 +77,13 @@ export function secretInFile({ properties = {} }: OptionSchema, name: string): s
 }
 
 /** Whether values of this option contain secrets, at any depth. */
-export function holdsSecrets({ secret, items, properties = {} }: OptionSchema): boolean {
-  return secret === true || (items !== undefined && holdsSecrets(items)) || Object.values(properties).some(holdsSecrets)
+export function holdsSecrets({ secret, hidden, items, properties = {} }: OptionSchema): boolean {
+  return (
+    secret === true ||
+    hidden === true ||
+    (items !== undefined && holdsSecrets(items)) ||
+    Object.values(properties).some(holdsSecrets)
+  )
 }
 
 function envName(key: string): string {

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { expectation } from './check.ts'
-import { withoutSecrets } from './item-secrets.ts'
+import { isHidden, withoutSecrets } from './item-secrets.ts'
 import type { LoadedConfig } from './load.ts'
 import { OPTION_BY_KEY, OPTIONS, type OptionSchema, ROOT, type Section } from './options.ts'
 import { ConfigSchema } from './schema.ts'
@@ -62,7 +62,7 @@ export function jsonSchema(): string {
 
 /** The schema of a section for editors: everything is optional, and our own keywords and formats are left out. */
 function withSecretFiles(schema: OptionSchema): object {
-  const { required, secret, path, compact, format, example, properties, items, ...plain } = schema
+  const { required, secret, hidden, path, compact, format, example, properties, items, ...plain } = schema
   if (items !== undefined) return { ...plain, items: withSecretFiles(items) }
   if (properties === undefined) return example === undefined ? plain : { ...plain, examples: [example] }
   const entries = Object.entries(properties).flatMap(([name, child]): [string, object][] => {
@@ -73,10 +73,12 @@ function withSecretFiles(schema: OptionSchema): object {
   return { ...plain, properties: Object.fromEntries(entries) }
 }
 
+const HIDDEN_NOTE = ' Shown nowhere, as a secret may be in it.'
+
 /** A Markdown table of all options. */
 export function optionTable(): string {
   const rows = OPTIONS.filter(({ holds }) => holds === undefined).map(({ key, schema }) => {
-    const secret = schema.secret ? ` Secret; also as \`${key}_file\`.` : ''
+    const secret = schema.secret ? ` Secret; also as \`${key}_file\`.` : schema.hidden ? HIDDEN_NOTE : ''
     const cells = [`\`${key}\``, defaultText(schema), expectation(schema), `${schema.description}${secret}`]
     return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   })
@@ -111,9 +113,9 @@ export function settingsYaml({ config, origins }: LoadedConfig, withSecrets: boo
   for (const [key, origin] of origins) {
     if (origin === 'default') continue
     const { schema } = OPTION_BY_KEY.get(key)!
-    if (schema.secret && !withSecrets) leftOut.push(key)
-    else
-      setAt(settings, key.split('.'), withSecrets ? valueAt(config, key) : withoutSecrets(schema, valueAt(config, key)))
+    const value = valueAt(config, key)
+    if (!withSecrets && (schema.secret || isHidden(schema, value))) leftOut.push(key)
+    else setAt(settings, key.split('.'), withSecrets ? value : withoutSecrets(schema, value))
   }
   const note = leftOut.map((key) => `# ${key} is secret and was left out\n`).join('')
   return `${note}${stringify(settings, { lineWidth: 0 })}`

@@ -174,6 +174,9 @@ describe('beside a running server', () => {
     for (const { env, schema, key, holds } of OPTIONS)
       if (schema.secret && holds === undefined && !key.startsWith('database.') && !key.startsWith('media.s3'))
         secrets[env] = canaryFor(schema.pattern, key)
+    secrets.HEARTH__IDENTITY__SMS__HTTP__URL = 'https://sms.test/canary-in-a-path/send?key=canary-in-a-query'
+    secrets.HEARTH__IDENTITY__SMS__HTTP__HEADERS = 'Authorization: Bearer canary-in-a-header'
+    secrets.HEARTH__IDENTITY__SMS__HTTP__BODY = '{"token": "canary-in-a-body"}'
     secrets.HEARTH__OUTBOUND__PROXY = 'http://hearth:canary-of-the-proxy@proxy.test:3128'
     const provider = "{id: x, name: X, issuer: 'https://x.test', client_id: c, client_secret: canary-in-a-list}"
     await writeFile(join(server.dataDir, 'hearth.yaml'), `sso: {providers: [${provider}]}\n`)

@@ -19,8 +19,8 @@ export const supportBundleCommand: Command = {
 
 Collects what a bug report needs into one archive: versions, the configuration without secrets, what is wrong with it, metrics,
 what Postgres says of tables and slow statements, and the newest warnings and errors. There is no message, no token and no
-password in it, and no name of a user or a room; there are the names of servers and addresses that the configuration has. Look
-into it before you send it. The server may run meanwhile or not; some parts need it to run.`,
+password in it. Of names of users, rooms and servers, and of addresses, there are those that the configuration has. Look into it
+before you send it. The server may run meanwhile or not; some parts need it to run.`,
 
   async run(host, words) {
     const { values, positionals } = parseArgs({ args: [...words], options: CONFIG_OPTIONS, allowPositionals: true })

@@ -1,8 +1,11 @@
+import { isHidden } from '../../config/item-secrets.ts'
 import { valueAt } from '../../config/live.ts'
 import { holdsSecrets, OPTIONS, type OptionSchema } from '../../config/options.ts'
 
 /** Shorter ones would hide words that are none. */
 const SHORTEST_SECRET = 6
+/** What may be a secret in a text that is none as a whole. */
+const LONG_WORD = /[\w.~+-]{12,}/g
 
 /**
  * A text without what opens something: user names and passwords in addresses, access tokens, and all secrets of the configuration, wherever
@@ -27,6 +30,10 @@ function collect(schema: OptionSchema, value: unknown, found: Set<string>): void
   if (schema.secret) {
     if (typeof value === 'string')
       for (const spelling of [value, JSON.stringify(value).slice(1, -1)]) found.add(spelling)
+  } else if (isHidden(schema, value)) {
+    // Somewhere in it: a word of a header, a part of an address.
+    for (const text of [value as string | string[]].flat())
+      for (const word of [text, ...(text.match(LONG_WORD) ?? [])]) found.add(word)
   } else if (Array.isArray(value)) for (const item of value) collect(schema.items ?? {}, item, found)
   else if (typeof value === 'object' && value !== null)
     for (const [name, inner] of Object.entries(value)) collect(schema.properties?.[name] ?? {}, inner, found)
