@@ -14,6 +14,15 @@ export function roomsOf(
   )
 }
 
+/** The first of these rooms with at least a number; undefined after the last. */
+export async function roomFrom(reader: Reader, userNid: number, from: number): Promise<number | undefined> {
+  const [row] = await reader.query<{ room_nid: number }>(
+    'SELECT room_nid FROM room_member WHERE user_nid = $1 AND room_nid >= $2 ORDER BY room_nid LIMIT 1',
+    [userNid, from],
+  )
+  return row?.room_nid
+}
+
 /**
  * The events that a user sent among so many of a room, from a position on, and the last position that was looked at; none at the end. It
  * stops after the event that exceeds so many bytes.

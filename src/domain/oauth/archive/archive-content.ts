@@ -4,7 +4,7 @@ import { TAR_END, tarHeader, tarPadding } from '../../../core/media/tar.ts'
 import type { Database } from '../../../store/db/db.ts'
 import type { MediaRow } from '../../../store/media/media.ts'
 import { listMediaOf } from '../../../store/media/media-survey.ts'
-import { ownEventsFrom, roomsOf } from '../../../store/oauth/own-events.ts'
+import { ownEventsFrom, roomFrom } from '../../../store/oauth/own-events.ts'
 import { ownBackedUpKeys } from '../../../store/oauth/own-settings.ts'
 import type { Clock } from '../../clock.ts'
 import {
@@ -98,11 +98,9 @@ export function createArchiveContent({
   /** The events of a room that the person sent, a part of the room at a time. */
   async function events({ userNid }: Owner, part: Extract<ArchivePart, { kind: 'events' }>): Promise<MadePart> {
     const isBegun = part.after !== FIRST_POSITION
-    const rooms = await roomsOf(db, userNid)
     // By number: the person may have come into others meanwhile.
-    const room = rooms.find(({ room_nid }) => (isBegun ? room_nid >= part.roomNid : room_nid > part.roomNid))
-    if (room === undefined) return { pieces: nothing(), next: { kind: 'media', from: 0 } }
-    const roomNid = room.room_nid
+    const roomNid = await roomFrom(db, userNid, isBegun ? part.roomNid : part.roomNid + 1)
+    if (roomNid === undefined) return { pieces: nothing(), next: { kind: 'media', from: 0 } }
     const place = isBegun && roomNid === part.roomNid ? part : { ...part, after: FIRST_POSITION, file: 0 }
     const most = { atMost: EVENTS_READ_AT_ONCE, bytes: EVENT_BYTES_READ_AT_ONCE }
     const { last, events: own } = await ownEventsFrom(db, { roomNid, userNid, after: place.after, ...most })
