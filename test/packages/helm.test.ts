@@ -48,7 +48,11 @@ const VALUES = {
   database: { existingSecret: 'postgres' },
   secrets: { 'identity.mail.smtp.password': { name: 'mail', key: 'password' } },
   ingress: { enabled: true, hosts: ['matrix.example.org'] },
-  config: { registration: { enabled: true }, identity: { mail: { smtp: { host: 'mail.example.org' } } } },
+  config: {
+    trusted_proxies: ['10.42.7.0/24'],
+    registration: { enabled: true },
+    identity: { mail: { smtp: { host: 'mail.example.org' } } },
+  },
 }
 
 function render(values: object): Json[] {
@@ -87,6 +91,15 @@ test.skipIf(!hasHelm)('what Helm renders is a configuration that Hearth starts w
   expect(named('Ingress')[0].spec.rules[0].http.paths[0].backend.service.name).toBe(named('Service')[0].metadata.name)
 })
 
-test.skipIf(!hasHelm)('without a name of the server nothing is rendered', () => {
-  expect(() => render({})).toThrow(/serverName must be set/)
+test.skipIf(!hasHelm)(
+  'without a name of the server nothing is rendered, nor with an ingress that nobody says to trust',
+  () => {
+    expect(() => render({})).toThrow(/serverName must be set/)
+    const { trusted_proxies: _, ...config } = VALUES.config
+    expect(() => render({ ...VALUES, config })).toThrow(/config.trusted_proxies must be set/)
+  },
+)
+
+test('the chart believes no address by itself', () => {
+  expect((parse(read('values.yaml')) as Json).config.trusted_proxies).toEqual([])
 })
