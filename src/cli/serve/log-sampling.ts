@@ -3,6 +3,11 @@ import type { Level, LogFn, Logger } from 'pino'
 const MINUTE_MS = 60_000
 /** Kinds of lines that are remembered; with more, the oldest is written as if it had not come before. */
 const MAX_KINDS = 500
+/** Whom or what a line is about, if it says so. Ids of requests and events are none: each line has another one. */
+const SUBJECTS = ['user', 'user_id', 'room', 'roomId', 'server', 'origin', 'appservice', 'pusher'] as const
+/** Of one text, lines about so many different ones are told apart within a minute. All others count as one kind: others choose names. */
+const MAX_SUBJECTS = 20
+const MAX_SUBJECT_LETTERS = 300
 const WARN = 40
 const FATAL = 60
 
@@ -16,6 +21,8 @@ export interface LogSampling {
   flush(): void
 }
 
+type Subject = Readonly<Record<string, string | number>>
+
 interface Kind {
   readonly tell: (times: number) => void
   until: number
@@ -25,6 +32,8 @@ interface Kind {
 
 export function createLogSampling(now: () => number = () => performance.now()): LogSampling {
   const kinds = new Map<string, Kind>()
+  /** The subjects of a text in this minute. */
+  const subjects = new Map<string, { readonly until: number; readonly known: Set<string> }>()
   const counts = { warn: 0, error: 0, fatal: 0 }
 
   function tell(kind: Kind): void {
@@ -35,6 +44,21 @@ export function createLogSampling(now: () => number = () => performance.now()): 
     kind.left = 0
     kind.until = now() + MINUTE_MS
     kind.tell(times)
+  }
+
+  /** The kind of a line: that of its text, or of its text about one subject. */
+  function keyFor(key: string, subject: string): string {
+    let found = subjects.get(key)
+    if (found === undefined || found.until <= now()) {
+      subjects.delete(key)
+      const [oldest] = subjects.keys()
+      if (oldest !== undefined && subjects.size >= MAX_KINDS) subjects.delete(oldest)
+      found = { until: now() + MINUTE_MS, known: new Set() }
+      subjects.set(key, found)
+    }
+    if (!found.known.has(subject) && found.known.size >= MAX_SUBJECTS) return key
+    found.known.add(subject)
+    return `${key} ${subject}`
   }
 
   /** Whether a line is written; if not, it is counted. */
@@ -64,9 +88,12 @@ export function createLogSampling(now: () => number = () => performance.now()): 
     logMethod(args, method, level) {
       if (level < WARN) return method.apply(this, args)
       counts[nameOf(level)]++
+      if (level >= FATAL) return method.apply(this, args)
       const { key, text } = kindOf(args, level)
-      if (level >= FATAL || isFirst(key, (times) => method.apply(this, [{ repeated: times }, text])))
-        method.apply(this, args)
+      const subject = subjectOf(args[0])
+      const own = subject === undefined ? key : keyFor(key, JSON.stringify(subject).slice(0, MAX_SUBJECT_LETTERS))
+      const named = own === key ? {} : subject
+      if (isFirst(own, (times) => method.apply(this, [{ ...named, repeated: times }, text]))) method.apply(this, args)
     },
     flush() {
       for (const kind of kinds.values()) tell(kind)
@@ -77,7 +104,17 @@ export function createLogSampling(now: () => number = () => performance.now()): 
 const nameOf = (level: number): 'warn' | 'error' | ('fatal' & Level) =>
   level >= FATAL ? 'fatal' : level > WARN ? 'error' : 'warn'
 
-/** Lines are equal if they say the same of an error of the same kind from the same place, whatever the ids beside it. */
+function subjectOf(facts: unknown): Subject | undefined {
+  if (typeof facts !== 'object' || facts === null || facts instanceof Error) return undefined
+  const found: Record<string, string | number> = {}
+  for (const name of SUBJECTS) {
+    const value = (facts as Record<string, unknown>)[name]
+    if (typeof value === 'string' || typeof value === 'number') found[name] = value
+  }
+  return Object.keys(found).length === 0 ? undefined : found
+}
+
+/** Lines are equal if they say the same of an error of the same kind from the same place, and name the same subject. */
 function kindOf([first, second]: readonly unknown[], level: number): { key: string; text: string } {
   const text = typeof first === 'string' ? first : String(second ?? '')
   const err = typeof first === 'object' && first !== null ? ((first as { err?: unknown }).err ?? first) : undefined

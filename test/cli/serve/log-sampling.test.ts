@@ -12,12 +12,27 @@ function record(format: 'json' | 'pretty' = 'json') {
 
 test('of equal warnings the first is written, and after a minute how many more there were', () => {
   const { log, read, sampling } = record()
-  for (let index = 0; index < 5; index++) log.warn({ server: `s${index}` }, 'a server is away')
+  for (let index = 0; index < 5; index++) log.warn({ request_id: `r${index}` }, 'a server is away')
   log.warn('another thing')
-  expect(read()).toMatchObject([{ server: 's0' }, { msg: 'another thing' }])
+  expect(read()).toMatchObject([{ request_id: 'r0' }, { msg: 'another thing' }])
   vi.advanceTimersByTime(60_000)
   expect(read().slice(2)).toMatchObject([{ level: 'warn', msg: 'a server is away', repeated: 4 }])
   expect(sampling.counts).toEqual({ warn: 6, error: 0, fatal: 0 })
+})
+
+test('a warning about another user or room is another warning, up to a number that nobody can flood the log with', () => {
+  const { log, read } = record()
+  for (const room of ['!a', '!b', '!a']) log.warn({ err: new Error('no'), room }, 'a room is broken')
+  log.warn({ user: '@a:hs' }, 'a room is broken')
+  expect(read()).toMatchObject([{ room: '!a' }, { room: '!b' }, { user: '@a:hs' }])
+  vi.advanceTimersByTime(60_000)
+  expect(read().slice(3)).toMatchObject([{ msg: 'a room is broken', room: '!a', repeated: 1 }])
+  const before = read().length
+  for (let index = 0; index < 1_000; index++) log.warn({ origin: `s${index}` }, 'events came in vain')
+  expect(read().length).toBe(before + 21)
+  vi.advanceTimersByTime(60_000)
+  expect(read().at(-1)).toMatchObject({ repeated: 979 })
+  expect(read().at(-1)).not.toHaveProperty('origin')
 })
 
 test('a steady stream is one line a minute, none is lost from the count, and one that has ended is written at once again', () => {
