@@ -15,6 +15,7 @@ import { deviceRows } from './rows-devices.ts'
 import { mediaRows } from './rows-media.ts'
 import { membershipRows } from './rows-membership.ts'
 import { queryRows } from './rows-queries.ts'
+import { restoreRows } from './rows-restore.ts'
 import { talkRows } from './rows-talk.ts'
 import { runRustSdk } from './rust-sdk.ts'
 import { openSides, type Sides } from './sides.ts'
@@ -71,6 +72,7 @@ function tasksOf(versions: readonly string[], only: string): Task[] {
   return [
     ...rows([...queryRows, ...deviceRows, ...mediaRows]).map((row) => ({ row, version: undefined })),
     ...perVersion,
+    ...rows(restoreRows).map((row) => ({ row, version: undefined })),
   ]
 }
 

@@ -1,6 +1,9 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type Account, type Api, type Json, openApi, register } from '../../test/support/api.ts'
 import { type Authority, createAuthority } from '../../test/support/certificate.ts'
-import { startChildServer } from '../../test/support/child-server.ts'
+import { isAlive, startChildServer } from '../../test/support/child-server.ts'
+import { runHearth } from '../../test/support/run-hearth.ts'
 import { waitUntil } from '../../test/support/wait.ts'
 import { type Gate, startGate } from './gate.ts'
 import { type PeerKind, startPeer } from './peer.ts'
@@ -19,6 +22,8 @@ export interface Side {
 export interface Sides {
   readonly hearth: Side
   readonly peer: Side
+  /** Makes a backup of Hearth while it runs. What it gives kills Hearth, loses its data, and brings the backup back. */
+  backUp(): Promise<() => Promise<void>>
   /** Where to look when something went wrong. */
   readonly logs: () => string
   close(keep: boolean): Promise<void>
@@ -122,6 +127,29 @@ export async function openSides(kind: PeerKind): Promise<Sides> {
   }
   return {
     ...{ hearth, peer },
+    async backUp() {
+      const [place, data] = [join(child.dataDir, 'backups'), join(child.dataDir, 'data')]
+      const env = {
+        ...hearthEnvironment(authority),
+        HEARTH__SERVER_NAME: child.serverName,
+        HEARTH__DATA_DIR: data,
+        HEARTH__LISTEN__PORT: '1',
+      }
+      const run = async (words: readonly string[]) => {
+        const { code, stderr } = await runHearth(words, { directory: child.dataDir, env })
+        if (code !== 0) throw new Error(`hearth ${words[0]}: ${stderr}`)
+      }
+      await run(['backup', place])
+      return async () => {
+        // Its gate would answer in its name, with an error.
+        await child.kill('SIGKILL')
+        const postmaster = child.postmasterPid()
+        await waitUntil('the end of its Postgres', () => postmaster === undefined || !isAlive(postmaster))
+        await rm(data, { recursive: true })
+        await run(['restore', place])
+        await child.start()
+      }
+    },
     logs: () => `${other.logFile}\n${child.output()}`,
     async close(keep) {
       await Promise.all([hearthApi.close(), peerApi.close()])
