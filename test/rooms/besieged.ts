@@ -71,6 +71,11 @@ export class Besieged {
     return join
   }
 
+  /** A user of ours comes into a room that others of ours are in. */
+  takeLocalJoin(name: string, roomId: RoomId): Promise<unknown> {
+    return this.does(name, (rooms, by) => rooms.join(by, roomId, {}))
+  }
+
   async does<T>(name: string, action: (rooms: Rooms, by: Json) => Promise<T>): Promise<T> {
     const by = await this.server.as(this.user(name))
     return this.inRun(() => action(this.server.engine.services.rooms, by))

@@ -27,7 +27,7 @@ export interface RoomEngine
     Pick<ReceivingServices, 'receiver' | 'processJoin' | 'resync'>,
     Pick<ActingServices, 'resident'> {
   /** As endpoints know them. */
-  readonly services: Pick<Services, 'rooms' | 'roomReader' | 'receipts' | 'sync'>
+  readonly services: Pick<Services, 'rooms' | 'roomReader' | 'receipts' | 'sync' | 'slidingRequests' | 'slidingSync'>
   close(): Promise<void>
 }
 
@@ -87,7 +87,7 @@ export async function openRoomEngine(parts: {
     processJoin: receiving.processJoin,
     resync: receiving.resync,
     resident: acting.resident,
-    services: { rooms: acting.rooms, roomReader, receipts, sync: syncing.sync },
+    services: { rooms: acting.rooms, roomReader, receipts, sync: syncing.sync, ...syncing.sliding },
     close: () => stopAll(rooms.running, log),
   }
 }

@@ -135,6 +135,7 @@ function declinedSection(look: Look, room: Room, leaving: RoomEvent): Section {
 
 /** Whether state resolution took the user out of the room: by an event that is older than the client's position, or by none at all. */
 function wasUndone({ since }: Look, { membership }: Pick<RoomNews, 'membership'>, leaving: RoomEvent): boolean {
+  if (membershipOf(leaving) === 'join') return true
   return since !== undefined && membership.changedAt !== leaving.streamPos && !isNewer(leaving.streamPos, since.events)
 }
 

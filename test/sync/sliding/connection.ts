@@ -28,14 +28,17 @@ export interface Request {
   readonly pos?: string | null | undefined
 }
 
+/** Whoever asks, however they reach the server. */
+export type SyncClient = Pick<Person, 'userId' | 'ask'>
+
 /** A client's connection in one of the forms. It keeps its position, unless a request names another. */
 export class Connection {
-  readonly person: Person
+  readonly person: SyncClient
   readonly form: Form
   readonly connId: string | undefined
   pos: string | undefined
 
-  constructor(person: Person, form: Form, connId?: string) {
+  constructor(person: SyncClient, form: Form, connId?: string) {
     this.person = person
     this.form = form
     this.connId = connId

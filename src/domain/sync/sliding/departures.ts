@@ -30,6 +30,8 @@ export function createDepartures(events: Pick<EventCache, 'load'>): Departures {
   const known = createCache<number, Departure>(MAX_EVENTS)
 
   async function departureOf(userId: UserId, leave: RoomEvent | undefined): Promise<Departure> {
+    // State resolution took the join away, and there is no event that says so.
+    if (membershipOf(leave) === 'join') return { wasIn: true, isKick: true }
     let at = leave
     for (let step = 0; at && step < MAX_STEPS; step++) {
       const before = at.replacesNid

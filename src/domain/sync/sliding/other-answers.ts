@@ -1,3 +1,4 @@
+import { membershipOf } from '../../../core/event/content.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import { writeJson } from '../../../core/large-integers.ts'
 import { type StateMap, setState } from '../../../core/state/trie.ts'
@@ -11,6 +12,7 @@ import { type LastTimeline, lastTimeline, until } from '../left-room.ts'
 import { loadState, writeEventList, writeState } from '../room-section.ts'
 import { isNewer } from '../token.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
+import { endWithLeave, ownLeave } from './own-leave.ts'
 import { liveIn, type RoomAnswer, sentNow, writeCommon } from './room-answer.ts'
 import { namesIn } from './room-names.ts'
 import { type StateChanges, stateChanges } from './state-changes.ts'
@@ -29,9 +31,12 @@ export async function otherAnswer(look: SlidingLook, wanted: WantedRoom): Promis
   if (isOutside) return { ...answer, json: await invited(look, wanted, room) }
   const leaving = (await look.sources.events.load([membership.eventNid])).get(membership.eventNid)
   if (leaving === undefined) return { ...answer, json: undefined }
-  if (!wasIn || leaving.standing === 'outlier') return { ...answer, json: await declined(look, wanted, leaving) }
   const { timelineLimit } = wanted.wish
-  const known = since && (await knownState(roomLook(look, since, timelineLimit), room))
+  const isElsewhere = leaving.standing === 'outlier'
+  // State resolution may leave a membership of long ago to somebody who was in until now.
+  const known = isElsewhere ? undefined : since && (await knownState(roomLook(look, since, timelineLimit), room))
+  if ((!wasIn && known === undefined) || isElsewhere)
+    return { ...answer, json: await declined(look, wanted, room, leaving) }
   // A client that has no state begins with the room, whatever it was sent before.
   const view = roomLook(look, known && since, timelineLimit)
   const last = await lastTimeline(view, wanted.room, room, leaving)
@@ -54,12 +59,20 @@ async function invited(look: SlidingLook, wanted: WantedRoom, room: Room): Promi
 }
 
 /** An invitation was declined or withdrawn, or a knock: the user was never in the room. */
-async function declined(look: SlidingLook, wanted: WantedRoom, leaving: RoomEvent): Promise<JsonBytes> {
+async function declined(look: SlidingLook, wanted: WantedRoom, room: Room, leaving: RoomEvent): Promise<JsonBytes> {
   const out = begin(look, wanted)
-  if (look.sliding.shape.hasMembership) return out.text(`,"stripped_state":${writeJson([strippedState(leaving)])}}`)
+  const { hasMembership, strippedState: name } = look.sliding.shape
+  if (!isOut(leaving)) return endWithLeave(out, look, room.id)
+  if (hasMembership) return out.text(`,"${name}":${writeJson([strippedState(leaving)])}}`)
   await loadReferences(look.sources.events, [leaving])
   writeEventList(out.text(',"required_state":'), look, [leaving])
   return writeEventList(out.text(',"timeline":'), look, [leaving]).text('}')
+}
+
+/** False where state resolution took a membership away altogether: its last event is the one that had set it. */
+function isOut(leaving: RoomEvent): boolean {
+  const membership = membershipOf(leaving)
+  return membership === 'leave' || membership === 'ban'
 }
 
 interface Ending {
@@ -79,10 +92,11 @@ async function departed(view: SlidingLook, wanted: WantedRoom, room: Room, depar
   const changes = end ? changesUntil(view, wanted, room, { ...departure, end }) : NO_CHANGES
   const nids = new Set(changes.nids)
   // Without a membership field, clients learn of it from the state alone.
-  if (!shape.hasMembership || last.end === undefined) nids.add(leaving.nid)
+  if (isOut(leaving) && (!shape.hasMembership || last.end === undefined)) nids.add(leaving.nid)
   const removed = shape.showsRemoved
     ? changes.removed.map(({ type, stateKey }) => JSON.stringify({ type, state_key: stateKey }))
     : []
+  if (!isOut(leaving) && !shape.hasMembership) removed.push(ownLeave(view, room.id))
   const out = begin(view, wanted)
   if (isInitial) out.text(',"initial":true')
   if (end) out.text((await namesIn(view, room, end, changes)).json)
@@ -102,7 +116,7 @@ async function stateUntil(
   end: NonNullable<LastTimeline['end']>,
 ): Promise<StateMap> {
   const then = await view.sources.states.at(room, until(view.now.events, end))
-  return leaving.keyId === undefined ? then : setState(then, leaving.keyId, leaving.nid)
+  return leaving.keyId === undefined || !isOut(leaving) ? then : setState(then, leaving.keyId, leaving.nid)
 }
 
 function changesUntil(
