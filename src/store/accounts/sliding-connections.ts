@@ -27,7 +27,7 @@ export async function findConnection(reader: Reader, key: ConnectionKey): Promis
 }
 
 /**
- * Writes the record of a new answer. The record that it follows stays beside it.
+ * Writes the record of a new answer. The record that it follows stays beside it. Returns the names of the connections that had to go.
  *
  * @param base the version of that record; 0 for none
  * @param most connections of the device that stay
@@ -42,7 +42,7 @@ export async function putConnection(
     readonly usedAt: number
     readonly most: number
   },
-): Promise<void> {
+): Promise<readonly string[]> {
   const [written] = await tx.query<{ is_new: boolean }>(
     `INSERT INTO sliding_connection AS c (user_nid, device_id, conn_id, version, record, used_at) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (user_nid, device_id, conn_id) DO UPDATE SET version = $4, record = $5, used_at = $6,
@@ -51,12 +51,14 @@ export async function putConnection(
      RETURNING xmax = 0 AS is_new`,
     [userNid, deviceId, connId, answer.version, answer.record, answer.usedAt, answer.base],
   )
-  if (written?.is_new !== true) return
-  await tx.query(
+  if (written?.is_new !== true) return []
+  const gone = await tx.query<{ conn_id: string }>(
     `DELETE FROM sliding_connection WHERE user_nid = $1 AND device_id = $2 AND conn_id IN (
-       SELECT conn_id FROM sliding_connection WHERE user_nid = $1 AND device_id = $2 ORDER BY used_at DESC, conn_id = $3 DESC OFFSET $4)`,
+       SELECT conn_id FROM sliding_connection WHERE user_nid = $1 AND device_id = $2 ORDER BY used_at DESC, conn_id = $3 DESC OFFSET $4)
+     RETURNING conn_id`,
     [userNid, deviceId, connId, answer.most],
   )
+  return gone.map(({ conn_id }) => conn_id)
 }
 
 /** Notes that a connection is in use. */
@@ -69,12 +71,13 @@ export async function touchConnection(tx: Tx, key: ConnectionKey, now: number): 
   ])
 }
 
-/** Removes connections that nobody used since a time. Returns how many. */
-export async function deleteUnusedConnections(tx: Tx, before: number, most: number): Promise<number> {
-  const rows = await tx.query(
+/** Removes some connections that nobody used since a time, and returns them. */
+export async function deleteUnusedConnections(tx: Tx, before: number, most: number): Promise<readonly ConnectionKey[]> {
+  const rows = await tx.query<{ user_nid: number; device_id: string; conn_id: string }>(
     `DELETE FROM sliding_connection WHERE (user_nid, device_id, conn_id) IN (
-       SELECT user_nid, device_id, conn_id FROM sliding_connection WHERE used_at < $1 ORDER BY used_at LIMIT $2) RETURNING 1 AS one`,
+       SELECT user_nid, device_id, conn_id FROM sliding_connection WHERE used_at < $1 ORDER BY used_at LIMIT $2)
+     RETURNING user_nid, device_id, conn_id`,
     [before, most],
   )
-  return rows.length
+  return rows.map(({ user_nid, device_id, conn_id }) => ({ userNid: user_nid, deviceId: device_id, connId: conn_id }))
 }

@@ -36,7 +36,11 @@ describe.each(FORMS)('what makes no sense, or is too much, in the %s form', (for
   })
   const refuses = async (body: Json, codes = ['M_INVALID_PARAM']) => {
     const { status, body: error } = await ask(body)
-    expect([status, codes.includes(error.errcode), error.errcode]).toEqual([400, true, error.errcode])
+    expect([status, codes.includes(error.errcode), error.errcode]).toEqual([
+      error.errcode === 'M_TOO_LARGE' ? 413 : 400,
+      true,
+      error.errcode,
+    ])
     expect(error.error.length).toBeGreaterThan(10)
   }
 
@@ -66,6 +70,24 @@ describe.each(FORMS)('what makes no sense, or is too much, in the %s form', (for
       'M_BAD_JSON',
       'M_INVALID_PARAM',
     ])
+  })
+
+  it('refuses a hundred thousand keys of state at little cost, and ranges at every number', async () => {
+    const patterns = Array.from({ length: 100_000 }, (_, index) => ['t', `${index}`])
+    const keys = required(patterns)
+    await refuses({ lists: { a: list([[0, 1]], { required_state: keys }) } }, ['M_INVALID_PARAM', 'M_TOO_LARGE'])
+    const subscription = { timeline_limit: 1, required_state: keys }
+    await refuses({ room_subscriptions: { [rooms[0]!]: subscription } }, ['M_INVALID_PARAM', 'M_TOO_LARGE'])
+    for (const range of [
+      [2 ** 53, 2 ** 53],
+      [0, 2 ** 53],
+      [0, 1e300],
+    ]) {
+      const { status, body } = await ask({ lists: { a: list([range]) } })
+      expect([200, 400]).toContain(status)
+      if (status === 200) expect(body.lists.a.count).toBe(3)
+      else expect(['M_BAD_JSON', 'M_INVALID_PARAM']).toContain(body.errcode)
+    }
   })
 
   it('refuses too many lists, subscriptions, patterns, filter values, and names that are too long', async () => {

@@ -131,6 +131,26 @@ describe.each(FORMS)('connections of the %s form', (form) => {
     expect(bodiesOf((await client.next(REQUEST())).rooms[room])).toEqual(['for all'])
   })
 
+  it('of first requests at once the last begins the connection, and the others are told to begin anew', async () => {
+    const client = connect()
+    const asked = Array.from({ length: 10 }, () => client.ask({ ...REQUEST(), timeout: 20_000 }))
+    const answers = await Promise.all(asked)
+    const begun = answers.filter(({ status }) => status === 200)
+    expect(begun.length).toBeGreaterThan(0)
+    for (const { status, body } of answers) {
+      if (status === 200) expect(body.rooms[room].initial).toBe(true)
+      else expect([status, body.errcode]).toEqual([400, 'M_UNKNOWN_POS'])
+    }
+    // Whichever of the answers reaches the client last is the one to go on from, or the client is told to begin anew.
+    let goesOn = 0
+    for (const { body } of begun) {
+      const { status, body: next } = await client.ask({ ...REQUEST(), pos: body.pos })
+      if (status === 200) goesOn += 1
+      expect(status === 200 ? next.rooms : next.errcode).toEqual(status === 200 ? {} : 'M_UNKNOWN_POS')
+    }
+    expect(goesOn).toBeGreaterThan(0)
+  })
+
   it('a request that waits gives way to the next on its connection', async () => {
     const client = connect()
     await client.next(REQUEST())

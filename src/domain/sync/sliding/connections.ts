@@ -80,7 +80,9 @@ export function createConnections(parts: {
       const begun = clock.now()
       let swept = SWEPT_AT_ONCE
       while (swept === SWEPT_AT_ONCE && clock.now() - begun < SWEEP_AT_MOST_MS) {
-        swept = await db.tx((tx) => deleteUnusedConnections(tx, now - CONNECTION_UNUSED_MS, SWEPT_AT_ONCE))
+        const gone = await db.tx((tx) => deleteUnusedConnections(tx, now - CONNECTION_UNUSED_MS, SWEPT_AT_ONCE))
+        for (const key of gone) known.delete(nameOf(key))
+        swept = gone.length
       }
       if (swept < SWEPT_AT_ONCE) sweptAt = now
     } finally {
@@ -131,7 +133,8 @@ export function createConnections(parts: {
         const version = Math.max(known.get(name)?.newest.version ?? 0, base.version, now) + 1
         const newest: SlidingRecord = { version, rooms, lineage: base.lineage }
         const answer = { base: base.version, version, record: writeRecord(newest), usedAt: now }
-        await db.tx((tx) => putConnection(tx, key, { ...answer, most: MAX_CONNECTIONS_PER_DEVICE }))
+        const gone = await db.tx((tx) => putConnection(tx, key, { ...answer, most: MAX_CONNECTIONS_PER_DEVICE }))
+        for (const connId of gone) known.delete(nameOf({ ...key, connId }))
         known.set(name, { newest, base: base.version === 0 ? undefined : base, usedAt: now })
         sweep(now).catch(() => {})
         return newest
