@@ -76,6 +76,15 @@ export async function deletionsOfRoom(reader: Reader, roomId: string): Promise<D
   return rows.map(read)
 }
 
+/** The ids of rooms that are being removed, or were removed lately, by number. */
+export async function idsOfRemovedRooms(reader: Reader, roomNids: readonly number[]): Promise<Map<number, RoomId>> {
+  const rows = await reader.query<{ room_nid: number; room_id: RoomId }>(
+    'SELECT room_nid, room_id FROM room_deletion WHERE room_nid = ANY($1::bigint[])',
+    [roomNids],
+  )
+  return new Map(rows.map(({ room_nid, room_id }) => [room_nid, room_id]))
+}
+
 /** The unfinished deletions, oldest first. */
 export async function openDeletions(reader: Reader): Promise<DeletionRow[]> {
   const rows = await reader.query<StoredRow>(

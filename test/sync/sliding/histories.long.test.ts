@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { registerBySecret, SECRET } from '../../admin/office.ts'
 import { Dice } from '../../federation/dice.ts'
 import { type Api, openApi } from '../../support/api.ts'
 import { type ChildServer, startChildServer } from '../../support/child-server.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import type { RemoveRoom } from './checker/actions.ts'
 import { History, shortened } from './checker/history.ts'
+import { removeRoomAs } from './checker/remove-room.ts'
 
 /** How many random histories; set SLIDING_HISTORIES for fewer or more, and SLIDING_SEED for other ones. */
 const HISTORIES = Number(process.env.SLIDING_HISTORIES ?? 300)
@@ -18,6 +21,7 @@ const STORM_MS = 120
 let database: TestDatabase
 let server: ChildServer
 let api: Api
+let removeRoom: RemoveRoom
 
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -25,10 +29,12 @@ beforeAll(async () => {
     env: {
       HEARTH__DATABASE__URL: database.url,
       HEARTH__RATE_LIMITS__ENABLED: 'false',
+      HEARTH__REGISTRATION__SHARED_SECRET: SECRET,
       HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4',
     },
   })
   api = openApi(server.baseUrl, { connections: 64 })
+  removeRoom = removeRoomAs(api, (await registerBySecret(api, 'boss', true)).token)
 })
 
 afterAll(async () => {
@@ -49,7 +55,7 @@ it(`${HISTORIES} histories with kills: each client is sent all, once, and nothin
 }, async () => {
   for (let first = SEED; first < SEED + HISTORIES; first += TOGETHER) {
     const dice = new Dice(first)
-    const histories = Array.from({ length: TOGETHER }, (_, index) => new History(api, first + index))
+    const histories = Array.from({ length: TOGETHER }, (_, index) => new History(api, first + index, removeRoom))
     const all = (act: (history: History) => Promise<void>) =>
       Promise.all(
         histories.map((history) =>

@@ -2,19 +2,21 @@ import { avatarUrlOf, displayNameOf } from '../../../core/event/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
+import { allOf } from '../../all-of.ts'
 import { loadReferences } from '../../rooms/room/client-event.ts'
 import { encodePosition } from '../../rooms/room/position-token.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import { knownState, notifiableAt, stateNow, writeTimelineEvents } from '../joined-room.ts'
 import { wasResyncedWithin } from '../look.ts'
-import { bundleReader, loadState, writeState } from '../room-section.ts'
+import { bundleReader, type EventExtras, loadState, type RoomState, writeState } from '../room-section.ts'
 import type { TimelineSlice } from '../room-timeline.ts'
 import { shownTimeline } from '../shown-timeline.ts'
-import { isNewer } from '../token.ts'
-import { totalOf } from '../unread-mark.ts'
+import { type EventPosition, isNewer } from '../token.ts'
+import { type RoomUnread, totalOf } from '../unread-mark.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
 import { isSameRoom, type SentRoom } from './record.ts'
+import type { RoomWish } from './request.ts'
 import { liveIn, type RoomAnswer, sentNow, writeCommon } from './room-answer.ts'
 import { namesIn } from './room-names.ts'
 import { type StateChanges, stateChanges } from './state-changes.ts'
@@ -49,15 +51,29 @@ export function nothingNewIn(look: SlidingLook, wanted: WantedRoom, hints: RoomH
   return nothingFor({ nid, id }, sent.upTo === undefined ? sent : { ...sent, upTo: undefined })
 }
 
-/** What a client needs of a room that the user is in. */
-export async function joinedAnswer(look: SlidingLook, wanted: WantedRoom, hints: RoomHints): Promise<RoomAnswer> {
-  const { nid } = wanted.room
-  const room = look.sources.registry.peekAlive(nid) ?? (await look.sources.registry.getByNid(nid))
-  const sent = look.record.rooms.get(nid)
+/** What a client needs of a room that the user is in. Synchronous where all of it is in memory. */
+export function joinedAnswer(
+  look: SlidingLook,
+  wanted: WantedRoom,
+  hints: RoomHints,
+): RoomAnswer | Promise<RoomAnswer> {
+  const { registry } = look.sources
+  const room = registry.peekAlive(wanted.room.nid)
+  if (room) return answerIn(look, wanted, room, hints)
+  return registry.getByNid(wanted.room.nid).then((loaded) => answerIn(look, wanted, loaded, hints))
+}
+
+function answerIn(
+  look: SlidingLook,
+  wanted: WantedRoom,
+  room: Room,
+  hints: RoomHints,
+): RoomAnswer | Promise<RoomAnswer> {
+  const sent = look.record.rooms.get(room.nid)
   const view = roomLook(look, sentUpTo(look, sent), wanted.wish.timelineLimit)
   const taking = takeCourse(view, wanted, sent, room)
-  const course = taking instanceof Promise ? await taking : taking
-  return writeAnswer(view, wanted, room, course, hints)
+  if (taking instanceof Promise) return taking.then((course) => writeAnswer({ view, wanted, room, course, hints }))
+  return writeAnswer({ view, wanted, room, course: taking, hints })
 }
 
 function nothingFor(room: Pick<Room, 'nid' | 'id'>, sent: SentRoom): RoomAnswer {
@@ -74,92 +90,188 @@ function isFulfilled(look: SlidingLook, { wish }: WantedRoom, sent: SentRoom, ro
   )
 }
 
-async function takeCourse(
+function takeCourse(
   view: SlidingLook,
   { wish }: WantedRoom,
   sent: SentRoom | undefined,
   room: Room,
-): Promise<Course> {
+): Course | Promise<Course> {
   const wasResynced = wasResyncedWithin(view, room.nid)
   const startsOver = sent === undefined || (wasResynced && !wish.required.isLazy)
   const knowing = startsOver ? undefined : knownState(view, room)
-  const known = knowing instanceof Promise ? await knowing : knowing
-  const isWider = known !== undefined && sent !== undefined && wish.timelineLimit > sent.timelineLimit
-  const since = known === undefined || isWider ? undefined : view.since?.events
-  const seesFrom = room.localMembers.get(view.by.userNid)?.since ?? Number.POSITIVE_INFINITY
-  const reading = shownTimeline(view, room, { since, upTo: view.now.events, seesFrom })
-  const slice = reading instanceof Promise ? await reading : reading
-  if (!isWider) return { sent, known, slice, isExpanded: false, wasResynced }
+  const begun = { wish, sent, room, wasResynced }
+  return knowing instanceof Promise ? knowing.then((known) => readOn(view, begun, known)) : readOn(view, begun, knowing)
+}
+
+interface Begun extends Pick<Course, 'sent' | 'wasResynced'> {
+  readonly wish: RoomWish
+  readonly room: Room
+}
+
+/** Reads the timeline. @param known the state that the client has; undefined if it begins with the room */
+function readOn(view: SlidingLook, begun: Begun, known: StateMap | undefined): Course | Promise<Course> {
+  const { wish, sent, room, wasResynced } = begun
+  if (known !== undefined && sent !== undefined && wish.timelineLimit > sent.timelineLimit) {
+    return widen(view, begun, sent, known)
+  }
+  const reading = timelineSince(view, room, known === undefined ? undefined : view.since?.events)
+  const courseWith = (slice: TimelineSlice): Course => ({ sent, known, slice, isExpanded: false, wasResynced })
+  return reading instanceof Promise ? reading.then(courseWith) : courseWith(reading)
+}
+
+/** The client wants more of the newest events than it has. */
+async function widen(
+  view: SlidingLook,
+  { room, wasResynced }: Begun,
+  sent: SentRoom,
+  known: StateMap,
+): Promise<Course> {
+  const slice = await timelineSince(view, room, undefined)
   const fresh = slice.events.filter(({ streamPos }) => isNewer(streamPos, view.since!.events))
   if (fresh.length === slice.events.length && slice.limited) {
     // Nothing of it was sent before: it is an answer like any other.
-    const reading = shownTimeline(view, room, { since: view.since!.events, upTo: view.now.events, seesFrom })
-    return { sent, known, slice: await reading, isExpanded: false, wasResynced }
+    const news = await timelineSince(view, room, view.since!.events)
+    return { sent, known, slice: news, isExpanded: false, wasResynced }
   }
   const isExpanded = slice.events.length - fresh.length > sent.timelineLimit
   // The client has all there was: only what came since is new.
   return { sent, known, slice: isExpanded ? slice : { events: fresh, limited: false }, isExpanded, wasResynced }
 }
 
-async function writeAnswer(
+function timelineSince(
   view: SlidingLook,
-  wanted: WantedRoom,
   room: Room,
-  course: Course,
-  hints: RoomHints,
-): Promise<RoomAnswer> {
-  const { sources, own, by, sliding, direct } = view
-  const { shape } = sliding
-  const { wish } = wanted
-  const { sent, known, slice, isExpanded, wasResynced } = course
-  const isInitial = known === undefined
-  const ownMembership = sources.membershipsAt(by, room, slice.events)
-  const membershipAt = typeof ownMembership === 'function' ? ownMembership : await ownMembership
-  const loading = loadReferences(sources.events, slice.events)
-  if (loading) await loading
-  const relations = slice.limited ? await sources.bundle(bundleReader(view), room, slice.events) : undefined
-  const ending = stateNow(view, room)
-  const end = ending instanceof Promise ? await ending : ending
+  since: EventPosition | undefined,
+): TimelineSlice | Promise<TimelineSlice> {
+  const seesFrom = room.localMembers.get(view.by.userNid)?.since ?? Number.POSITIVE_INFINITY
+  return shownTimeline(view, room, { since, upTo: view.now.events, seesFrom })
+}
+
+/** A room's part of the answer, as it is being made. */
+interface Draft {
+  readonly view: SlidingLook
+  readonly wanted: WantedRoom
+  readonly room: Room
+  readonly course: Course
+  readonly hints: RoomHints
+}
+
+/** What is read for it, whatever its news are. */
+interface Ground {
+  readonly extras: EventExtras
+  readonly end: StateMap
+  /** Undefined where it was not read, because the client may not need it. */
+  readonly stamp: number | undefined
+}
+
+function writeAnswer(draft: Draft): RoomAnswer | Promise<RoomAnswer> {
+  const { view, room, course } = draft
+  const { sources, own, by } = view
+  const { events, limited } = course.slice
+  const reading = allOf([
+    sources.membershipsAt(by, room, events),
+    stateNow(view, room),
+    limited ? sources.bundle(bundleReader(view), room, events) : undefined,
+    course.known === undefined ? own.bumpStamps(room) : undefined,
+    loadReferences(sources.events, events),
+  ])
+  const go = ([membershipAt, end, relations, stamp]: Exclude<typeof reading, Promise<unknown>>) =>
+    answerOn(draft, { extras: { membershipAt, relations }, end, stamp })
+  return reading instanceof Promise ? reading.then(go) : go(reading)
+}
+
+function answerOn(draft: Draft, ground: Ground): RoomAnswer | Promise<RoomAnswer> {
+  const { view, wanted, room, course } = draft
+  const { sent, known, slice, wasResynced } = course
   const now = sentNow(view, wanted, room.id, knownLimit(wanted, course))
   const changes = stateChanges(view, room, {
     known,
-    end,
-    required: wish.required,
-    requiredBefore: isInitial ? undefined : sent?.required,
+    end: ground.end,
+    required: wanted.wish.required,
+    requiredBefore: known === undefined ? undefined : sent?.required,
     timeline: slice.events,
     limited: slice.limited,
     isRecorded: sent === undefined || !isSameRoom(sent, now),
     since: view.since?.events,
   })
-  const state =
-    changes.nids.size === 0 ? { room, events: [], left: [] } : await loadState(view, room, [...changes.nids])
+  const news = { now, changes, state: { room, events: [], left: [] }, summary: NO_SUMMARY }
+  const isSummed = isSummedUp(changes, slice, wasResynced)
+  if (changes.nids.size === 0 && !isSummed) return finish(draft, ground, news)
+  // What was not known of members before counts as if it had changed.
+  const summed = wasResynced ? { ...changes, types: undefined } : changes
+  const reading = Promise.all([
+    loadState(view, room, [...changes.nids]),
+    isSummed ? summaryOf(view, room, ground.end, summed) : NO_SUMMARY,
+  ])
+  return reading.then(([state, summary]) => finish(draft, ground, { now, changes, state, summary }))
+}
+
+interface News {
+  readonly now: SentRoom
+  readonly changes: StateChanges
+  readonly state: RoomState
+  readonly summary: Summary
+}
+
+function finish(draft: Draft, ground: Ground, news: News): RoomAnswer | Promise<RoomAnswer> {
+  const { view, room, course, hints } = draft
+  const { slice, known, wasResynced } = course
+  const { changes, summary } = news
+  const removed = view.sliding.shape.showsRemoved ? changes.removed.length : 0
+  const hasNews =
+    known === undefined ||
+    wasResynced ||
+    isDirectNews(draft) ||
+    hints.movesUnread ||
+    slice.limited ||
+    slice.events.length > 0
+  if (!hasNews && changes.nids.size + removed === 0 && summary.json === '') return nothingFor(room, news.now)
+  const { sources, own, by, sliding } = view
+  const reading = allOf([
+    ground.stamp ?? own.bumpStamps(room),
+    sliding.shape.hasUnread ? sources.unread.count(by.userNid, room.nid, notifiableAt(view, room)) : undefined,
+  ])
+  const write = ([stamp, unread]: Exclude<typeof reading, Promise<unknown>>) =>
+    compose(draft, ground, news, { stamp, unread })
+  return reading instanceof Promise ? reading.then(write) : write(reading)
+}
+
+/** Whether the client must hear that the room is a direct chat, or is none any more. */
+function isDirectNews({ view, room, course: { sent, known } }: Draft): boolean {
+  const isDirect = view.direct.has(room.id)
+  return known === undefined ? isDirect : sent?.isDirect !== isDirect
+}
+
+function compose(
+  draft: Draft,
+  { extras }: Ground,
+  { now, changes, state, summary }: News,
+  { stamp, unread }: { readonly stamp: number; readonly unread: RoomUnread | undefined },
+): RoomAnswer {
+  const { view, wanted, room, course } = draft
+  const { shape } = view.sliding
+  const { slice, isExpanded, known } = course
+  const isInitial = known === undefined
   const removed = shape.showsRemoved
     ? changes.removed.map(({ type, stateKey }) => JSON.stringify({ type, state_key: stateKey }))
     : []
-  const isDirect = direct.has(room.id)
-  const becameDirect = isInitial ? isDirect : sent?.isDirect !== isDirect
-  const hasNews =
-    isInitial || wasResynced || becameDirect || hints.movesUnread || slice.limited || slice.events.length > 0
-  const summary = isSummedUp(changes, slice, wasResynced) ? await summaryOf(view, room, end, changes) : NO_SUMMARY
-  if (!hasNews && changes.nids.size + removed.length === 0 && summary.json === '') return nothingFor(room, now)
-  const stamping = own.bumpStamps(room)
-  const out = writeCommon(new JsonBytes(), view, wanted, stamping instanceof Promise ? await stamping : stamping)
+  const out = writeCommon(new JsonBytes(), view, wanted, stamp)
   if (isInitial) out.text(',"initial":true')
   out.text(summary.json)
-  if (becameDirect) out.text(`,"is_dm":${isDirect}`)
+  if (isDirectNews(draft)) out.text(`,"is_dm":${view.direct.has(room.id)}`)
   if (isExpanded) out.text(`,"${shape.expandedTimeline}":true`)
   if (state.events.length + state.left.length + removed.length > 0 || isInitial) {
     writeState(out.text(',"required_state":'), view, state, removed)
   }
   if (slice.events.length > 0 || slice.limited || isInitial) {
-    writeTimelineEvents(out.text(',"timeline":'), view, room, slice.events, { membershipAt, relations })
-    out.text(`,"num_live":${liveIn(view, slice.events)}`)
+    writeTimelineEvents(out.text(',"timeline":'), view, room, slice.events, extras)
     const before = slice.events[0] ? slice.events[0].pos - 1 : room.committed.pos
-    out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}`)
+    out.text(
+      `,"num_live":${liveIn(view, slice.events)},"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}`,
+    )
   }
-  if (shape.hasUnread) {
-    const counting = sources.unread.count(by.userNid, room.nid, notifiableAt(view, room))
-    const { notification_count, highlight_count } = totalOf(counting instanceof Promise ? await counting : counting)
+  if (unread) {
+    const { notification_count, highlight_count } = totalOf(unread)
     out.text(`,"notification_count":${notification_count},"highlight_count":${highlight_count}`)
   }
   out.text('}')

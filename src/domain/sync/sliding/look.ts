@@ -1,4 +1,5 @@
 import { type CompiledFilter, compileFilter } from '../../../core/filter.ts'
+import { MAX_SLIDING_TIMELINE } from '../../limits/sliding-sync.ts'
 import type { Look } from '../look.ts'
 import type { StreamPosition } from '../token.ts'
 import type { SlidingPosition } from './position.ts'
@@ -22,10 +23,13 @@ export interface SlidingLook extends Look {
 
 const BASE = compileFilter({ room: { timeline: {}, state: { lazy_load_members: true } } })
 
-/** The filter of classic sync that wants so many events of a room, and members lazily. */
-function filterFor(limit: number): CompiledFilter {
+/** By the number of events. There are no more than answers may hold of a room. */
+const FILTERS = Array.from({ length: MAX_SLIDING_TIMELINE + 1 }, (_, limit): CompiledFilter => {
   return { ...BASE, room: { ...BASE.room, timeline: { ...BASE.room.timeline, limit } } }
-}
+})
+
+/** The filter of classic sync that wants so many events of a room, and members lazily. */
+const filterFor = (limit: number): CompiledFilter => FILTERS[limit]!
 
 /** The look of classic sync at one room, from where the client was sent it. */
 export function roomLook(look: SlidingLook, since: StreamPosition | undefined, timelineLimit: number): SlidingLook {

@@ -19,21 +19,32 @@ export interface RoomOrder extends RoomStanding {
   readonly rooms: readonly OrderedRoom[]
   /** A room that is in the order; or one that the user left, which no list shows: it comes only if it is asked for. */
   find(nid: number): OrderedRoom | undefined
+  /** Whether the user never had to do with a room, or the room was removed from this server. */
+  isUnknown(nid: number): boolean
 }
 
 /** Before `now`, a room may have had fewer events. It is where it will be a moment later. */
-export async function roomOrderOf(look: SlidingLook): Promise<RoomOrder> {
-  const { rooms, known } = await roomsOf(look)
+export function roomOrderOf(look: SlidingLook): RoomOrder | Promise<RoomOrder> {
+  const finding = roomsOf(look)
+  return finding instanceof Promise ? finding.then((found) => orderOf(look, found)) : orderOf(look, finding)
+}
+
+function orderOf(look: SlidingLook, { rooms, known }: FoundRooms): RoomOrder | Promise<RoomOrder> {
   // A change that is written but not yet published belongs to the next answer.
   if (known.hasChangedAfter(look.now.events)) return orderBefore(look, rooms)
+  if (known.others.size > 0) return sortOut(look, known.others).then((sorted) => orderWith(look, rooms, known, sorted))
+  return orderWith(look, rooms, known, NO_OTHERS)
+}
+
+function orderWith(look: SlidingLook, rooms: RoomsOfUser, known: KnownRooms, { shown, left }: SortedOut): RoomOrder {
   const { joined, byNid, order } = known
-  const { shown, left } = await sortOut(look, known.others)
   const own = new Map(shown.map((room) => [room.nid, room]))
   return {
     joined,
     departed: departedIn(look, known.others),
     rooms: withRooms(order, shown),
     find: (nid) => byNid.get(nid) ?? own.get(nid) ?? left.get(nid),
+    isUnknown: (nid) => !rooms.has(nid),
   }
 }
 
@@ -44,15 +55,18 @@ export async function roomStandingOf(look: SlidingLook): Promise<RoomStanding> {
   return { joined: known.joined, departed: departedIn(look, known.others) }
 }
 
-async function roomsOf({
-  sources,
-  own,
-  by,
-}: SlidingLook): Promise<{ readonly rooms: RoomsOfUser; readonly known: KnownRooms }> {
+interface FoundRooms {
+  readonly rooms: RoomsOfUser
+  readonly known: KnownRooms
+}
+
+function roomsOf({ sources, own, by }: SlidingLook): FoundRooms | Promise<FoundRooms> {
+  const sort = (rooms: RoomsOfUser): FoundRooms | Promise<FoundRooms> => {
+    const sorting = own.knownRooms(by.userNid, rooms)
+    return sorting instanceof Promise ? sorting.then((known) => ({ rooms, known })) : { rooms, known: sorting }
+  }
   const reading = sources.userRooms.of(by.userNid)
-  const rooms = reading instanceof Promise ? await reading : reading
-  const sorting = own.knownRooms(by.userNid, rooms)
-  return { rooms, known: sorting instanceof Promise ? await sorting : sorting }
+  return reading instanceof Promise ? reading.then(sort) : sort(reading)
 }
 
 function departedIn({ since, now }: SlidingLook, others: ReadonlyMap<number, UserRoom>): readonly number[] {
@@ -79,6 +93,7 @@ async function orderBefore(look: SlidingLook, rooms: RoomsOfUser): Promise<RoomO
     departed,
     rooms: [...byNid.values()].sort(byRecency),
     find: (nid) => byNid.get(nid) ?? left.get(nid),
+    isUnknown: (nid) => !rooms.has(nid),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/json.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
+import { idsOfRemovedRooms } from '../../../store/rooms/room-deletions.ts'
 import { allOf } from '../../all-of.ts'
 import { MAX_SLIDING_ROOMS } from '../../limits/sliding-sync.ts'
 import { roomsWithEvents } from '../active-rooms.ts'
@@ -11,6 +12,7 @@ import { extensionParts } from './extensions/extension-parts.ts'
 import { joinedAnswer, nothingNewIn, type RoomHints } from './joined-answer.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
 import { otherAnswer } from './other-answers.ts'
+import { endWithLeave } from './own-leave.ts'
 import { isSameRoom, type SentRoom, type SentUpTo, withinWishes } from './record.ts'
 import type { RoomAnswer } from './room-answer.ts'
 import { type RoomOrder, roomOrderOf, roomStandingOf } from './room-order.ts'
@@ -31,20 +33,32 @@ export interface SlidingAnswer {
   readonly rest: JsonBytes
 }
 
+/** A room as the answer shows it. */
+interface ShownRoom {
+  readonly roomId: string
+  readonly json: JsonBytes
+}
+
 const NO_ROOMS: Windows = { counts: new Map(), rooms: new Map() }
 
 /** What is new for a connection between two positions (MSC4186). */
 export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
   const { lists, subscriptions } = look.sliding
   const asksForRooms = lists.size + subscriptions.size > 0
-  const order = asksForRooms ? await roomOrderOf(look) : undefined
+  const ordering = asksForRooms ? roomOrderOf(look) : undefined
+  const order = ordering instanceof Promise ? await ordering : ordering
   const { joined, departed } = order ?? (await roomStandingOf(look))
-  const windows = order ? await windowsOf(look, order) : NO_ROOMS
-  const { answered, receipts, hasMore: hasMoreRooms } = order ? await answersOf(look, order, windows) : NOTHING
+  const choosing = order ? windowsOf(look, order) : NO_ROOMS
+  const windows = choosing instanceof Promise ? await choosing : choosing
+  const answering = order ? answersOf(look, order, windows) : NOTHING
+  const { answered, receipts, hasMore: hasMoreRooms } = answering instanceof Promise ? await answering : answering
   const extending = extensionParts({ look, rooms: answered, joined, departed, receipts })
   const parts = extending instanceof Promise ? await extending : extending
-  const hasMore = hasMoreRooms || parts.some((part) => part.hasMore)
-  const shown = answered.flatMap(({ answer }) => (answer.json ? [answer] : []))
+  const removed = order ? removedRooms(look, order) : NO_NIDS
+  const shown: ShownRoom[] = []
+  for (const { answer } of answered) if (answer.json) shown.push(answer as ShownRoom)
+  if (removed.length > 0) shown.push(...(await farewells(look, removed, answered)))
+  const hasMore = hasMoreRooms || removed.length > MAX_SLIDING_ROOMS || parts.some((part) => part.hasMore)
   const counts = writeCounts(windows)
   return {
     // What is left out for now comes only once the client has gone on.
@@ -52,7 +66,7 @@ export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
     hasMore,
     profilesUpTo: parts.find((part) => part.profilesUpTo !== undefined)?.profilesUpTo,
     lists: counts,
-    rooms: asksForRooms || look.record.rooms.size > 0 ? recordAfter(look, windows, answered) : undefined,
+    rooms: asksForRooms || look.record.rooms.size > 0 ? recordAfter(look, windows, answered, removed) : undefined,
     rest: writeRest(counts, shown, parts),
   }
 }
@@ -71,36 +85,76 @@ interface Answered {
 const NOTHING: Answered = { answered: [], receipts: new Map(), hasMore: false }
 
 /** Looks at the rooms that are asked for. If there is more in them than fits into an answer, the rest comes with the next one. */
-async function answersOf(look: SlidingLook, { joined }: RoomOrder, windows: Windows): Promise<Answered> {
+function answersOf(look: SlidingLook, { joined }: RoomOrder, windows: Windows): Answered | Promise<Answered> {
   const { record } = look
   const known: WantedRoom[] = []
   const begun: WantedRoom[] = []
   for (const wanted of windows.rooms.values()) (record.rooms.has(wanted.room.nid) ? known : begun).push(wanted)
-  const inside = known.filter(({ room }) => joined.has(room.nid)).map(({ room }) => room.nid)
+  const inside: number[] = []
+  for (const { room } of known) if (joined.has(room.nid)) inside.push(room.nid)
   const reading = allOf([eventfulOf(look, inside), receiptsOf(look, inside)])
-  const [withEvents, receipts] = reading instanceof Promise ? await reading : reading
-  const busy = new Set([...withEvents].slice(MAX_SLIDING_ROOMS))
-  const going = busy.size === 0 ? known : known.filter(({ room }) => !busy.has(room.nid))
+  const wishes = { known, begun }
+  if (reading instanceof Promise) return reading.then((news) => answersWith(look, wishes, news))
+  return answersWith(look, wishes, reading)
+}
+
+interface Wishes {
+  /** Rooms that the client has. */
+  readonly known: readonly WantedRoom[]
+  readonly begun: readonly WantedRoom[]
+}
+
+type HeardOf = readonly [withEvents: ReadonlySet<number>, receipts: ReadonlyMap<number, JsonObject>]
+
+function answersWith(
+  look: SlidingLook,
+  { known, begun }: Wishes,
+  [withEvents, receipts]: HeardOf,
+): Answered | Promise<Answered> {
+  const busy = withEvents.size > MAX_SLIDING_ROOMS ? new Set([...withEvents].slice(MAX_SLIDING_ROOMS)) : undefined
+  const going = busy === undefined ? known : known.filter(({ room }) => !busy.has(room.nid))
   const rooms = [...going, ...begun.slice(0, MAX_SLIDING_ROOMS)]
+  const hasMore = begun.length > MAX_SLIDING_ROOMS || busy !== undefined
   const warming = warmUp(look, rooms, withEvents)
-  if (warming) await warming
+  const answers = warming
+    ? warming.then(() => answersIn(look, rooms, withEvents, receipts))
+    : answersIn(look, rooms, withEvents, receipts)
+  const answeredWith = (answered: readonly ScopedRoom[]): Answered => ({ answered, receipts, hasMore })
+  return answers instanceof Promise ? answers.then(answeredWith) : answeredWith(answers)
+}
+
+function answersIn(
+  look: SlidingLook,
+  rooms: readonly WantedRoom[],
+  withEvents: ReadonlySet<number>,
+  receipts: ReadonlyMap<number, JsonObject>,
+): readonly ScopedRoom[] | Promise<readonly ScopedRoom[]> {
   const answerOne = (wanted: WantedRoom): RoomAnswer | Promise<RoomAnswer> => {
     const { nid, isJoined } = wanted.room
     if (!isJoined) return otherAnswer(look, wanted)
     const isRead = look.sliding.shape.hasUnread && movesUnread(look, { receipts: receipts.get(nid) })
-    const hints: RoomHints = { hasEvents: !record.rooms.has(nid) || withEvents.has(nid), movesUnread: isRead }
+    const hints: RoomHints = { hasEvents: !look.record.rooms.has(nid) || withEvents.has(nid), movesUnread: isRead }
     return nothingNewIn(look, wanted, hints) ?? joinedAnswer(look, wanted, hints)
   }
+  if (rooms.length > ROOMS_AT_ONCE) return inTurns(rooms, answerOne)
+  const answers = allOf(rooms.map(answerOne))
+  return answers instanceof Promise ? answers.then((ready) => scoped(rooms, ready)) : scoped(rooms, answers)
+}
+
+async function inTurns(
+  rooms: readonly WantedRoom[],
+  answerOne: (wanted: WantedRoom) => RoomAnswer | Promise<RoomAnswer>,
+): Promise<readonly ScopedRoom[]> {
   const answered: ScopedRoom[] = []
   for (let start = 0; start < rooms.length; start += ROOMS_AT_ONCE) {
     const some = rooms.slice(start, start + ROOMS_AT_ONCE)
-    const answers = some.map(answerOne)
-    const isWaiting = answers.some((answer) => answer instanceof Promise)
-    const ready = isWaiting ? await Promise.all(answers) : (answers as RoomAnswer[])
-    for (const [place, answer] of ready.entries()) answered.push({ wanted: some[place]!, answer })
+    answered.push(...scoped(some, await allOf(some.map(answerOne))))
   }
-  return { answered, receipts, hasMore: begun.length > MAX_SLIDING_ROOMS || busy.size > 0 }
+  return answered
 }
+
+const scoped = (rooms: readonly WantedRoom[], answers: readonly RoomAnswer[]): ScopedRoom[] =>
+  rooms.map((wanted, place) => ({ wanted, answer: answers[place]! }))
 
 /** Rooms, by how far the client was sent them. */
 function bySince(look: SlidingLook, nids: readonly number[]): ReadonlyMap<StreamPosition, readonly number[]> {
@@ -189,15 +243,49 @@ function warmUp(
   )
 }
 
+const NO_NIDS: readonly number[] = []
+
+/** The rooms that the client was sent, and that are on this server no more. */
+function removedRooms({ record }: SlidingLook, { isUnknown }: RoomOrder): readonly number[] {
+  let removed: number[] | undefined
+  for (const nid of record.rooms.keys()) {
+    if (!isUnknown(nid)) continue
+    removed ??= []
+    if (removed.push(nid) > MAX_SLIDING_ROOMS) break
+  }
+  return removed ?? NO_NIDS
+}
+
+/**
+ * Says of removed rooms that the user is out of them: the client may have been away while they were removed. If the user is in a room again,
+ * by another number, the answer shows that.
+ */
+async function farewells(
+  look: SlidingLook,
+  removed: readonly number[],
+  answered: readonly ScopedRoom[],
+): Promise<ShownRoom[]> {
+  const isShown = new Set<string>(answered.map(({ answer }) => answer.roomId))
+  const ids = await idsOfRemovedRooms(look.sources.db, removed)
+  const gone = [...new Set(ids.values())].filter((roomId) => !isShown.has(roomId))
+  return gone.map((roomId) => {
+    const out = new JsonBytes().text('{"bump_stamp":0')
+    if (look.sliding.shape.hasMembership) out.text(',"membership":"leave"')
+    return { roomId, json: endWithLeave(out, look, roomId) }
+  })
+}
+
 /** Undefined if the client was sent nothing that the record must say. */
 function recordAfter(
   look: SlidingLook,
   windows: Windows,
   answered: readonly ScopedRoom[],
+  removed: readonly number[],
 ): ReadonlyMap<number, SentRoom> | undefined {
   const { record, from } = look
   const changed = new Map<number, SentRoom | undefined>()
-  const seen = new Set<number>()
+  const seen = new Set<number>(removed)
+  for (const nid of removed) changed.set(nid, undefined)
   for (const { answer } of answered) {
     seen.add(answer.nid)
     const before = record.rooms.get(answer.nid)
@@ -211,7 +299,10 @@ function recordAfter(
   }
   if (changed.size === 0) return undefined
   const after = new Map(record.rooms)
-  for (const [nid, sent] of changed) if (sent) after.set(nid, sent)
+  for (const [nid, sent] of changed) {
+    if (sent) after.set(nid, sent)
+    else after.delete(nid)
+  }
   return withinWishes(after, (nid) => windows.rooms.has(nid))
 }
 
@@ -221,9 +312,9 @@ function writeCounts({ counts }: Windows): string {
 }
 
 /** Every answer has the counts, because clients load more rooms by them. */
-function writeRest(counts: string, rooms: readonly RoomAnswer[], parts: readonly ExtensionPart[]): JsonBytes {
+function writeRest(counts: string, rooms: readonly ShownRoom[], parts: readonly ExtensionPart[]): JsonBytes {
   const out = new JsonBytes().text(`,"lists":${counts},"rooms":{`)
-  rooms.forEach(({ roomId, json }, index) => void out.key(roomId, index === 0).append(json!))
+  rooms.forEach(({ roomId, json }, index) => void out.key(roomId, index === 0).append(json))
   out.text('},"extensions":{')
   parts.forEach(({ name, json }, index) => void out.key(name, index === 0).append(json))
   return out.text('}}')

@@ -11,9 +11,10 @@ import type { SentAnswer, SentAnswers } from '../sent-answers.ts'
 import type { SyncSources } from '../sources.ts'
 import { isSamePosition, type StreamPosition } from '../token.ts'
 import type { Connections } from './connections.ts'
-import { classicRequest, type SlidingLook } from './look.ts'
+import { createLooks } from './looks.ts'
 import { createOneAtATime } from './one-at-a-time.ts'
 import { encodePos, extensionBits, type SlidingPosition } from './position.ts'
+import { readAhead } from './read-ahead.ts'
 import type { Asked, SlidingRequest } from './request.ts'
 import { listCounts, type SlidingAnswer, slidingAnswer } from './sliding-answer.ts'
 import type { SlidingSources } from './sources.ts'
@@ -66,13 +67,14 @@ type Looked = { readonly isEmpty: boolean; readonly now: StreamPosition } & (
 const LAST_BYTES = 400
 
 export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
-  const { clock, answers, connections, sources, own, presence } = parts
+  const { clock, answers, connections, sources, presence } = parts
   const lastAnswers = parts.budget.part<string, LastAnswer>({
     bytesOf: ({ pos, key, lists }) => LAST_BYTES + pos.length + key.length + lists.length,
   })
   const oneAtATime = createOneAtATime()
   const turnOf = createTurns(parts)
   const unchanged = createUnchanged(sources)
+  const lookOf = createLooks(parts)
 
   /** The last answer, if it is still true: the client asks the same from where it is, and no stream has moved. */
   function lastOf(
@@ -90,7 +92,8 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   function lookAt(turn: Turn): Looked | Promise<Looked> {
     // Read before the position is taken. If the user leaves a room during the read, the room has events up to the position.
     const rooms = sources.userRooms.of(turn.by.userNid)
-    return rooms instanceof Promise ? rooms.then(() => lookNow(turn)) : lookNow(turn)
+    if (!(rooms instanceof Promise)) return lookNow(turn)
+    return readAhead(parts, turn, rooms, parts.now().ledger).then(() => lookNow(turn))
   }
 
   function lookNow(turn: Turn): Looked | Promise<Looked> {
@@ -102,7 +105,8 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
 
   async function lookFor(turn: Turn, now: StreamPosition): Promise<Looked> {
     const begun = performance.now()
-    const answer = await slidingAnswer(await lookOf(turn, now))
+    const looking = lookOf(turn, now)
+    const answer = await slidingAnswer(looking instanceof Promise ? await looking : looking)
     const kind = turn.from === undefined ? 'sliding_initial' : 'sliding'
     parts.metrics.made(kind, (performance.now() - begun) / 1000)
     return { isEmpty: answer.isEmpty, now, answer }
@@ -112,26 +116,6 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   async function listsOf(turn: Turn): Promise<string> {
     const last = lastAnswers.get(turn.name)
     return last?.key === turn.request.asked.key ? last.lists : listCounts(await lookOf(turn, parts.now()))
-  }
-
-  async function lookOf({ by, request, from, record, name }: Turn, now: StreamPosition): Promise<SlidingLook> {
-    const ignoring = sources.ignoredUsers.of(by.userNid)
-    const finding = own.directRooms(by.userNid, now.ledger)
-    return {
-      sources,
-      own,
-      by,
-      request: classicRequest(request),
-      since: from?.stream,
-      now,
-      ignored: ignoring instanceof Promise ? await ignoring : ignoring,
-      timeMs: clock.now(),
-      sliding: request.asked,
-      from,
-      record,
-      direct: finding instanceof Promise ? await finding : finding,
-      connection: `${name} ${record.lineage}`,
-    }
   }
 
   /** Ends a turn: keeps what the client is sent, then says it. */

@@ -1,7 +1,7 @@
 import { isRoomId } from '../../../core/ids.ts'
 import { findRoomNids } from '../../../store/rooms/rooms.ts'
 import { hasPartialState } from '../look.ts'
-import { createFilterFacts, roomsThatPass } from './list-filters.ts'
+import { createFilterFacts, type FilterFacts, roomsThatPass } from './list-filters.ts'
 import type { SlidingLook } from './look.ts'
 import type { OrderedRoom } from './ordered-room.ts'
 import type { RoomWish, SlidingList } from './request.ts'
@@ -33,34 +33,76 @@ interface Wanting extends WantedRoom {
 }
 
 /** The rooms in the ranges of the lists, and those that are asked for by id. */
-export async function windowsOf(look: SlidingLook, order: RoomOrder): Promise<Windows> {
-  const counts = new Map<string, number>()
-  const rooms = new Map<number, Wanting>()
-  const join = createJoining()
-  const facts = createFilterFacts(look, order.joined)
-  const want = (room: OrderedRoom, wish: RoomWish, list?: string): void => {
-    const had = rooms.get(room.nid)
+export function windowsOf(look: SlidingLook, order: RoomOrder): Windows | Promise<Windows> {
+  const { lists, subscriptions } = look.sliding
+  const gathering = new Gathering(look, order)
+  const left = [...lists]
+  // One after another: what is read for one list is there for the next.
+  for (const [place, [key, list]] of left.entries()) {
+    const choosing = gathering.choose(list)
+    if (choosing instanceof Promise) return rest(gathering, left.slice(place), choosing)
+    gathering.take(key, list, choosing)
+  }
+  return subscriptions.size === 0 ? gathering : rest(gathering, [], undefined)
+}
+
+/** Goes on with the lists, of which the first is being filtered. */
+async function rest(
+  gathering: Gathering,
+  lists: readonly (readonly [key: string, list: SlidingList])[],
+  first: Promise<readonly OrderedRoom[]> | undefined,
+): Promise<Windows> {
+  for (const [place, [key, list]] of lists.entries()) {
+    gathering.take(key, list, await (place === 0 && first ? first : gathering.choose(list)))
+  }
+  await gathering.subscribe()
+  return gathering
+}
+
+/** Collects the rooms that a request asks for, list by list. */
+class Gathering implements Windows {
+  readonly counts = new Map<string, number>()
+  readonly rooms = new Map<number, Wanting>()
+  readonly #look: SlidingLook
+  readonly #order: RoomOrder
+  readonly #join = createJoining()
+  readonly #facts: FilterFacts
+
+  constructor(look: SlidingLook, order: RoomOrder) {
+    this.#look = look
+    this.#order = order
+    this.#facts = createFilterFacts(look, order.joined)
+  }
+
+  /** The rooms that pass a list's filters. */
+  choose(list: SlidingList): readonly OrderedRoom[] | Promise<readonly OrderedRoom[]> {
+    return roomsThatPass(this.#look, this.#order, list.filters, this.#facts)
+  }
+
+  take(key: string, list: SlidingList, passing: readonly OrderedRoom[]): void {
+    const needsAll = list.required.parts.some(({ needsAllMembers }) => needsAllMembers)
+    const whole = needsAll ? passing.filter((room) => !lacksMembers(this.#look, room)) : passing
+    this.counts.set(key, whole.length)
+    for (const room of inRanges(whole, list)) this.#want(room, list, key)
+  }
+
+  async subscribe(): Promise<void> {
+    if (this.#look.sliding.subscriptions.size === 0) return
+    for (const [nid, wish] of await subscriptions(this.#look)) {
+      const room = this.#order.find(nid)
+      const needsAll = wish.required.parts.some(({ needsAllMembers }) => needsAllMembers)
+      if (room && !(needsAll && lacksMembers(this.#look, room))) this.#want(room, wish)
+    }
+  }
+
+  #want(room: OrderedRoom, wish: RoomWish, list?: string): void {
+    const had = this.rooms.get(room.nid)
     const wanted = had ?? { room, wish, lists: [], isSubscribed: false }
-    if (had) wanted.wish = join(had.wish, wish)
-    else rooms.set(room.nid, wanted)
+    if (had) wanted.wish = this.#join(had.wish, wish)
+    else this.rooms.set(room.nid, wanted)
     if (list === undefined) wanted.isSubscribed = true
     else wanted.lists.push(list)
   }
-  for (const [key, list] of look.sliding.lists) {
-    const choosing = roomsThatPass(look, order, list.filters, facts)
-    const passing = choosing instanceof Promise ? await choosing : choosing
-    const needsAll = list.required.parts.some(({ needsAllMembers }) => needsAllMembers)
-    const whole = needsAll ? passing.filter((room) => !lacksMembers(look, room)) : passing
-    counts.set(key, whole.length)
-    for (const room of inRanges(whole, list)) want(room, list, key)
-  }
-  const subscribing = look.sliding.subscriptions.size === 0 ? [] : await subscriptions(look)
-  for (const [nid, wish] of subscribing) {
-    const room = order.find(nid)
-    const needsAll = wish.required.parts.some(({ needsAllMembers }) => needsAllMembers)
-    if (room && !(needsAll && lacksMembers(look, room))) want(room, wish)
-  }
-  return { counts, rooms }
 }
 
 /** A room whose members are still to come is of no use to a client that wants all of them. */

@@ -25,8 +25,11 @@ const VISIBILITIES = ['shared', 'invited', 'joined', 'world_readable']
 /** How often each is done. */
 const WEIGHTS = {
   ...{ say: 30, setState: 10, redact: 4, enter: 10, leave: 5, invite: 6, remove: 5, unban: 2, forget: 2 },
-  ...{ createRoom: 3, type: 6, read: 6, setAccountData: 6, sendToDevice: 6 },
+  ...{ createRoom: 3, removeRoom: 1, type: 6, read: 6, setAccountData: 6, sendToDevice: 6 },
 }
+
+/** An administrator removes all of a room; resolves once it is gone. */
+export type RemoveRoom = (roomId: string) => Promise<void>
 
 type Action = () => Promise<string | undefined>
 
@@ -35,10 +38,12 @@ export class Actions {
   readonly #people: readonly Member[]
   readonly #world: World
   readonly #dice: Dice
+  readonly #removeRoom: RemoveRoom
   #count = 0
 
-  constructor(parts: { people: readonly Member[]; world: World; dice: Dice }) {
+  constructor(parts: { people: readonly Member[]; world: World; dice: Dice; removeRoom: RemoveRoom }) {
     this.#people = parts.people
+    this.#removeRoom = parts.removeRoom
     this.#world = parts.world
     this.#dice = parts.dice
   }
@@ -54,7 +59,8 @@ export class Actions {
       ...{ say: () => this.#say(), setState: () => this.#setState(), redact: () => this.#redact() },
       ...{ enter: () => this.#enter(), leave: () => this.#leave(), invite: () => this.#invite() },
       ...{ remove: () => this.#remove(), unban: () => this.#unban(), forget: () => this.#forget() },
-      ...{ createRoom: () => this.#createRoom(), type: () => this.#type(), read: () => this.#read() },
+      ...{ createRoom: () => this.#createRoom(), removeRoom: () => this.#removeAll() },
+      ...{ type: () => this.#type(), read: () => this.#read() },
       ...{ setAccountData: () => this.#setAccountData(), sendToDevice: () => this.#sendToDevice() },
     } satisfies Record<keyof typeof WEIGHTS, Action>
     for (;;) {
@@ -115,6 +121,14 @@ export class Actions {
     })
     this.#world.addRoom(id, admin.userId, isPublic)
     return `${admin.userId} makes ${id}`
+  }
+
+  async #removeAll(): Promise<string | undefined> {
+    if (this.#world.rooms.size < 3) return undefined
+    const { id } = this.#dice.pick([...this.#world.rooms.values()])
+    await this.#removeRoom(id)
+    this.#world.removeRoom(id)
+    return `${id} is removed from the server`
   }
 
   async #say(): Promise<string> {

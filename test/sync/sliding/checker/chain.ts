@@ -120,6 +120,10 @@ export class Chain {
     this.#pos = answer.pos
     const news = new Map<string, RoomNews>()
     for (const [id, raw] of Object.entries<Json>(answer.rooms ?? {})) {
+      if (!this.#parts.world.rooms.has(id)) {
+        problems.push(...this.#checkRemoval(id, raw))
+        continue
+      }
       if (!scope.has(id)) problems.push(`${id} was not asked for`)
       const received = newsOf(form, raw)
       news.set(id, received)
@@ -167,6 +171,14 @@ export class Chain {
         throw new Error(`${this.name} has ${JSON.stringify(received)} of ${id}, should be ${JSON.stringify(right)}`)
       }
     }
+  }
+
+  /** Of a room that is gone from the server, a client that had it is told once that its user is out. */
+  #checkRemoval(id: string, raw: Json): string[] {
+    const own = raw.required_state?.find(({ state_key: key }: Json) => key === this.userId)
+    const membership = this.#parts.form === 'merged' ? raw.membership : own?.content.membership
+    const isRight = this.#rooms.delete(id) && membership === 'leave' && raw.timeline === undefined
+    return isRight ? [] : [`${id} is gone, and ${JSON.stringify(raw)} came`]
   }
 
   #flush(known: KnownRoom, key: string): void {

@@ -2,7 +2,7 @@ import { Dice } from '../../../federation/dice.ts'
 import { type Person, personOf } from '../../../rooms/people.ts'
 import { type Api, ApiError, login, register } from '../../../support/api.ts'
 import { waitUntil } from '../../../support/wait.ts'
-import { Actions, type Member } from './actions.ts'
+import { Actions, type Member, type RemoveRoom } from './actions.ts'
 import type { Ask, Filter, ListAsk, Wish } from './asking.ts'
 import { Chain, type Fate } from './chain.ts'
 import { ClassicChain } from './classic-chain.ts'
@@ -43,6 +43,7 @@ export class History {
   readonly world = new World()
   readonly #api: Api
   readonly #dice: Dice
+  readonly #removeRoom: RemoveRoom
   readonly seed: number
   readonly #truthOf = createTruth()
   readonly #chains: Chain[] = []
@@ -51,8 +52,9 @@ export class History {
   /** What was done so far, for who looks into a failure. */
   readonly log: string[] = []
 
-  constructor(api: Api, seed: number) {
+  constructor(api: Api, seed: number, removeRoom: RemoveRoom) {
     this.#api = api
+    this.#removeRoom = removeRoom
     this.seed = seed
     this.#dice = new Dice(seed)
   }
@@ -60,7 +62,7 @@ export class History {
   async open(): Promise<void> {
     const people: Member[] = []
     for (let index = 0; index < PEOPLE; index++) people.push(await this.#enter(`s${this.seed}-${index}`))
-    this.#actions = new Actions({ people, world: this.world, dice: this.#dice })
+    this.#actions = new Actions({ people, world: this.world, dice: this.#dice, removeRoom: this.#removeRoom })
     await this.#actions.start()
   }
 

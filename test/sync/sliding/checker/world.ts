@@ -58,6 +58,12 @@ export class World {
     return room
   }
 
+  /** All of a room is gone from the server, with what users kept about it. */
+  removeRoom(id: string): void {
+    this.rooms.delete(id)
+    for (const name of this.accountData.keys()) if (name.split(' ')[1] === id) this.accountData.delete(name)
+  }
+
   /** An event came. */
   touch(room: WorldRoom): void {
     room.lastAt = this.tick()

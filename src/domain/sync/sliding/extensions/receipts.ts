@@ -6,10 +6,10 @@ import type { RoomExtension } from '../request.ts'
 import { type ExtensionPart, type ExtensionScene, inScope, type ScopedRoom, shownUpTo } from './extension.ts'
 
 /** How far people have read: news, and for a room that the client begins with, what belongs to its timeline (MSC4551). */
-export async function receiptsPart(
+export function receiptsPart(
   scene: ExtensionScene,
   extension: RoomExtension,
-): Promise<ExtensionPart | undefined> {
+): ExtensionPart | undefined | Promise<ExtensionPart | undefined> {
   const { look } = scene
   const { own, by, now, from, sliding } = look
   const isFresh = !wasOn(from, 'receipts') || from?.scope !== sliding.scope
