@@ -7,6 +7,8 @@ import type { RecentChanges } from '../recent-changes.ts'
 export interface Recency {
   /** Has those of a user's rooms read that are not known yet. */
   know(userNid: number, roomNids: Iterable<number>): undefined | Promise<void>
+  /** Has all rooms of a user read, also before it is known which they are. */
+  knowAll(userNid: number): Promise<void>
   /** Differs after what was known was forgotten. */
   readonly generation: number
   /** 0 for a room that is not known. */
@@ -31,9 +33,8 @@ export function createRecency({
   /** If commits were missed, what was read before says nothing. */
   let floor = roomEvents.floor
 
-  async function read(userNid: number, roomNids: readonly number[]): Promise<void> {
+  async function take(reading: ReturnType<typeof getNewestEvents>): Promise<void> {
     const into = rooms
-    const reading = roomNids.length < MANY ? getNewestEvents(db, roomNids) : getNewestEventsOfUser(db, userNid)
     for (const { room_nid, room_id, last_nid } of await reading) {
       into.set(room_nid, { id: room_id, newest: last_nid })
     }
@@ -55,7 +56,12 @@ export function createRecency({
       forgetIfOld()
       const unknown: number[] = []
       for (const nid of roomNids) if (!rooms.has(nid)) unknown.push(nid)
-      return unknown.length === 0 ? undefined : read(userNid, unknown)
+      if (unknown.length === 0) return undefined
+      return take(unknown.length < MANY ? getNewestEvents(db, unknown) : getNewestEventsOfUser(db, userNid))
+    },
+    knowAll(userNid) {
+      forgetIfOld()
+      return take(getNewestEventsOfUser(db, userNid))
     },
     of: (roomNid) => Math.max(rooms.get(roomNid)?.newest ?? 0, roomEvents.newest(roomNid) ?? 0),
     idOf: (roomNid) => rooms.get(roomNid)?.id,

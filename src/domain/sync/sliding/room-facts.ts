@@ -3,7 +3,7 @@ import { roomNameOf } from '../../../core/event/content.ts'
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { Reader } from '../../../store/db/db.ts'
-import { getPlainFacts, getRoomTypes, getRoomTypesOfUser } from '../../../store/rooms/room-facts.ts'
+import { getPlainFacts, getRoomTypes, getRoomTypesOfUser, type RoomsOfType } from '../../../store/rooms/room-facts.ts'
 import { MAX_FACT_CHARS } from '../../limits/sliding-sync.ts'
 import type { RoomRegistry } from '../../rooms/room/registry.ts'
 import type { Room } from '../../rooms/room/room.ts'
@@ -22,6 +22,8 @@ export interface KnownFacts {
   /** The type of a room that the user is in. It never changes. Undefined if it was not learnt yet. */
   typeOf(roomNid: number): string | null | undefined
   learnTypes(userNid: number, roomNids: readonly number[]): Promise<ReadonlyMap<number, string | null>>
+  /** Learns the types of all rooms that a user is in, also before it is known which they are. */
+  learnAllTypes(userNid: number): Promise<void>
   /** Undefined if the facts are not known, or of before the newest event. */
   of(room: OrderedRoom): RoomFacts | undefined
   /** @param ofOther finds out what a user knows of a room that they are not in */
@@ -83,20 +85,29 @@ export function createRoomFacts(parts: {
     )
   }
 
-  return {
-    typeOf: (roomNid) => types.get(roomNid),
-
-    async learnTypes(userNid, roomNids) {
-      const found = new Map<number, string | null>()
-      const keep = (nid: number, type: string | null): void => {
+  async function takeTypes(reading: Promise<RoomsOfType[]>): Promise<Map<number, string | null>> {
+    const found = new Map<number, string | null>()
+    for (const { room_nids: nids, create } of await reading) {
+      const type = typeIn(contentOf(create))
+      for (const text of nids.split(',')) {
+        const nid = Number(text)
         types.set(nid, type)
         found.set(nid, type)
       }
-      const reading = roomNids.length < MANY ? getRoomTypes(db, roomNids) : getRoomTypesOfUser(db, userNid)
-      for (const { room_nids: nids, create } of await reading) {
-        const type = typeIn(contentOf(create))
-        for (const nid of nids.split(',')) keep(Number(nid), type)
-      }
+    }
+    return found
+  }
+
+  return {
+    typeOf: (roomNid) => types.get(roomNid),
+
+    async learnAllTypes(userNid) {
+      await takeTypes(getRoomTypesOfUser(db, userNid))
+    },
+
+    async learnTypes(userNid, roomNids) {
+      const isMany = roomNids.length >= MANY
+      const found = await takeTypes(isMany ? getRoomTypesOfUser(db, userNid) : getRoomTypes(db, roomNids))
       const left = roomNids.filter((nid) => !found.has(nid))
       if (left.length === 0) return found
       const others = new Map<number, RoomFacts>()
