@@ -10,6 +10,7 @@ import * as federationJoin from './cases/federation-join.ts'
 import * as federationOut from './cases/federation-out.ts'
 import * as identityLookup from './cases/identity-lookup.ts'
 import * as idle from './cases/idle.ts'
+import * as ignored from './cases/ignored.ts'
 import * as initialSync from './cases/initial-sync.ts'
 import * as keys from './cases/keys.ts'
 import * as loginStorm from './cases/login-storm.ts'
@@ -68,6 +69,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [relations.BENCHMARK]: relations.measureRelations,
   [search.BENCHMARK]: search.measureSearch,
   [today.BENCHMARK]: today.measureToday,
+  [ignored.BENCHMARK]: ignored.measureIgnored,
   [userDirectory.BENCHMARK]: userDirectory.measureUserDirectory,
   [attackSync.BENCHMARK]: attackSync.measureAttackSync,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,

@@ -26,6 +26,8 @@ export interface RoomRules {
   readonly standing: RoomStanding
   /** Whether a plain message notifies. Then the room's own count is the basis of the user's; otherwise nothing is. */
   readonly countsMessages: boolean
+  /** Users whom the user ignores: nothing of theirs notifies, in spite of the rules. */
+  readonly ignored: ReadonlySet<string> | undefined
   evaluate(event: PushedEvent, context: PushContext): PushOutcome
 }
 
@@ -47,15 +49,11 @@ export function compileRuleset(rules: OwnRules): CompiledRules {
 
 /** The rules of a user who ignores some senders: nothing of theirs notifies (client-server API, "Ignoring users"). */
 export function withoutSenders(rules: CompiledRules, ignored: ReadonlySet<string>): CompiledRules {
-  const passOver =
-    (evaluate: CompiledRules['evaluate']): CompiledRules['evaluate'] =>
-    (event, context) =>
-      ignored.has(event.pdu.sender) ? SILENCE : evaluate(event, context)
   return {
-    evaluate: passOver(rules.evaluate),
+    evaluate: (event, context) => (ignored.has(event.pdu.sender) ? SILENCE : rules.evaluate(event, context)),
     inRoom(roomId) {
       const { standing, countsMessages, evaluate } = rules.inRoom(roomId)
-      return { standing: standing === 'silent' ? 'silent' : 'own', countsMessages, evaluate: passOver(evaluate) }
+      return { standing, countsMessages, ignored, evaluate }
     },
   }
 }
@@ -156,6 +154,7 @@ function rulesInRoom(all: readonly CompiledRule[], roomId: string): RoomRules {
   return {
     standing: standingOf(rules),
     countsMessages: evaluateRules(rules, PLAIN_MESSAGE, PLAIN_CONTEXT).notify,
+    ignored: undefined,
     evaluate: (event, context) => evaluateRules(rules, event, context),
   }
 }

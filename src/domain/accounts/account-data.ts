@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId } from '../../core/ids.ts'
-import { IGNORED_USER_LIST } from '../../core/ignored-users.ts'
+import { IGNORED_USER_LIST, ignoredIn } from '../../core/ignored-users.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import type { PushRuleset } from '../../core/push/default-rules.ts'
@@ -10,10 +10,12 @@ import {
   measureAccountData,
   setAccountData,
 } from '../../store/accounts/account-data.ts'
-import type { Database } from '../../store/db/db.ts'
+import { findIgnoredUserList, putIgnoredSenders } from '../../store/accounts/ignored-user-lists.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_DELETED_ACCOUNT_DATA } from '../limits/tags.ts'
+import { MAX_IGNORED_BEFORE, MAX_IGNORED_NOTED } from '../limits/unread.ts'
 import { MAX_ACCOUNT_DATA_BYTES, MAX_ACCOUNT_DATA_BYTES_PER_USER, MAX_ACCOUNT_DATA_PER_USER } from '../limits.ts'
 import type { PushedUser, PushRules } from '../push/rules.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
@@ -53,6 +55,18 @@ const OF_THE_SERVER = new Set(['m.fully_read', 'm.push_rules'])
 function checkType(type: string): void {
   if (!OF_THE_SERVER.has(type)) return
   throw new ProtocolError('M_BAD_JSON', `${type} is written by the server alone.`, { status: 405 })
+}
+
+const isIgnoredUserList = (roomId: string, type: string): boolean => roomId === '' && type === IGNORED_USER_LIST
+
+const NOBODY: ReadonlySet<string> = new Set()
+
+async function noteIgnored(tx: Tx, userNid: number, content: JsonObject | undefined): Promise<void> {
+  const list = await findIgnoredUserList(tx, userNid)
+  const [before, after] = [ignoredIn(list?.content) ?? NOBODY, ignoredIn(content) ?? NOBODY]
+  const added = [...after].filter((userId) => !before.has(userId)).slice(0, MAX_IGNORED_NOTED)
+  const removed = [...before].filter((userId) => !after.has(userId)).slice(0, MAX_IGNORED_NOTED)
+  await putIgnoredSenders(tx, userNid, { added, removed }, MAX_IGNORED_BEFORE)
 }
 
 export function createAccountData(deps: {
@@ -116,7 +130,10 @@ export function createAccountData(deps: {
     const text = JSON.stringify(content)
     await withinBounds(userNid, roomId, type, text, () =>
       ledger.append(
-        (tx, position) => setAccountData(tx, { userNid, roomId, type, content: text, position }),
+        async (tx, position) => {
+          if (isIgnoredUserList(roomId, type)) await noteIgnored(tx, userNid, content)
+          await setAccountData(tx, { userNid, roomId, type, content: text, position })
+        },
         (_, position) => written(userNid, roomId, type, position),
       ),
     )
@@ -124,7 +141,7 @@ export function createAccountData(deps: {
 
   /** Tells all who must know of a write that was committed. */
   function written(userNid: number, roomId: string, type: string, position: number): void {
-    if (roomId === '' && type === IGNORED_USER_LIST) ignoredUsers.changed(userNid)
+    if (isIgnoredUserList(roomId, type)) ignoredUsers.changed(userNid)
     notifier.wakeUsers([userNid], position)
   }
 
@@ -149,7 +166,10 @@ export function createAccountData(deps: {
       checkType(type)
       const place = { userNid, roomId: roomId ?? '', type }
       await ledger.append(
-        (tx, position) => deleteAccountData(tx, { ...place, position }, MAX_DELETED_ACCOUNT_DATA),
+        async (tx, position) => {
+          if (isIgnoredUserList(place.roomId, type)) await noteIgnored(tx, userNid, undefined)
+          return deleteAccountData(tx, { ...place, position }, MAX_DELETED_ACCOUNT_DATA)
+        },
         (_, position) => written(userNid, place.roomId, type, position),
       )
     },

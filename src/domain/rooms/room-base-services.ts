@@ -84,7 +84,7 @@ export async function openRoomBase(parts: {
     erasedUsers: await openErasedUsers({ db, events }),
     ignoredUsers,
     shadowBans: await openShadowBans({ db }),
-    unread: createUnread({ db, budget, pushRules }),
+    unread: createUnread({ db, budget, pushRules, ignoredUsers }),
     pushRules,
     threadFollowers,
     invitePermission: createInvitePermission({ db }),

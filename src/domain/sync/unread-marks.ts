@@ -5,6 +5,7 @@ import type { Reader } from '../../store/db/db.ts'
 import { getUnread } from '../../store/events/unread.ts'
 import { MAX_UNREAD_THREADS } from '../limits/unread.ts'
 import type { PushRules } from '../push/rules.ts'
+import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import { Mark, type ThreadTotal } from './unread-mark.ts'
 
 /** Something that moves marks of a room. */
@@ -44,6 +45,8 @@ export interface UnreadMarks {
   load(userNid: number, roomNids: readonly number[]): Promise<ReadonlyMap<number, Mark>>
   /** Moves the marks of a user, or of all who are in the room: those in memory, and those that are being read. */
   change(made: Change, userNid?: number): void
+  /** Whom a user ignores has changed: the user's marks are loaded again. */
+  forget(userNid: number): void
   forgetAll(): void
 }
 
@@ -51,8 +54,9 @@ export function createUnreadMarks(parts: {
   readonly db: Reader
   readonly budget: ByteBudget
   readonly pushRules: Pick<PushRules, 'of' | 'changedAt'>
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
 }): UnreadMarks {
-  const { db, budget, pushRules } = parts
+  const { db, budget, pushRules, ignoredUsers } = parts
   const byRoom = new Map<number, Map<number, Mark>>()
   const users = budget.part<number, UserMarks>({
     bytesOf: (marks) => MARKS_BYTES + marks.byRoom.size * MARK_BYTES + marks.threads * THREAD_BYTES,
@@ -67,7 +71,7 @@ export function createUnreadMarks(parts: {
     if (marks?.delete(userNid) && marks.size === 0) byRoom.delete(roomNid)
   }
 
-  function forget(userNid: number, roomNid: number): void {
+  function forgetOne(userNid: number, roomNid: number): void {
     const marks = users.get(userNid)?.byRoom
     marks?.get(roomNid)?.countIn(undefined)
     marks?.delete(roomNid)
@@ -99,7 +103,7 @@ export function createUnreadMarks(parts: {
     const inRoom = byRoom.get(made.roomNid)
     if (!inRoom) return
     const concerned = userNid === undefined ? [...inRoom] : [[userNid, inRoom.get(userNid)] as const]
-    for (const [nid, mark] of concerned) if (mark && !made.apply(mark, nid)) forget(nid, made.roomNid)
+    for (const [nid, mark] of concerned) if (mark && !made.apply(mark, nid)) forgetOne(nid, made.roomNid)
   }
 
   async function load(userNid: number, roomNids: readonly number[]): Promise<Map<number, Mark>> {
@@ -121,9 +125,10 @@ export function createUnreadMarks(parts: {
   async function fly(flight: Flight, found: Map<number, Mark>): Promise<number[]> {
     const { userNid } = flight
     const rulesAt = pushRules.changedAt(userNid)
+    const ignored = await ignoredUsers.of(userNid)
     const [rules, rows] = await Promise.all([
       pushRules.of(userNid),
-      getUnread(db, userNid, [...flight.roomNids], MAX_UNREAD_THREADS),
+      getUnread(db, userNid, [...flight.roomNids], MAX_UNREAD_THREADS, ignored ? [...ignored] : []),
     ])
     if (flight.isVoid || rulesAt !== pushRules.changedAt(userNid)) return [...flight.roomNids]
     const again: number[] = []
@@ -143,6 +148,10 @@ export function createUnreadMarks(parts: {
     of: markOf,
     load,
     change,
+    forget(userNid) {
+      for (const flight of flights) if (flight.userNid === userNid) flight.isVoid = true
+      users.delete(userNid)
+    },
     forgetAll() {
       for (const flight of flights) flight.isVoid = true
       users.clear()

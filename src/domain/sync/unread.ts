@@ -2,6 +2,7 @@ import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { Reader } from '../../store/db/db.ts'
 import type { RedactedPlace } from '../../store/events/unread-writes.ts'
 import type { PushRules } from '../push/rules.ts'
+import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { MAIN_THREAD, namedThread } from '../rooms/room/threads.ts'
 import type { UnreadNews } from '../rooms/write/unread-news.ts'
@@ -18,7 +19,8 @@ interface RoomCount {
 /**
  * Unread counts by arithmetic. A room counts the notifiable events of its main timeline; the unread count is the count now minus the count
  * at the last event read. Events in threads are one row each, for all readers together. Sending counts as reading the thread, or the main
- * timeline. Kept one by one are mentions, and what users with own push rules make of events. (docs/decisions/0003)
+ * timeline. Kept one by one are mentions, and what users with own push rules make of events; an event whose sender is ignored is one row,
+ * for all who ignore them. (docs/decisions/0003)
  */
 export interface Unread {
   /** Main timeline and threads together. @param rooms the rooms and their current counts of notifiable events */
@@ -45,8 +47,10 @@ export function createUnread(parts: {
   readonly db: Reader
   readonly budget: ByteBudget
   readonly pushRules: Pick<PushRules, 'of' | 'changedAt'>
+  readonly ignoredUsers: Pick<IgnoredUsers, 'of' | 'onChange'>
 }): Unread {
   const marks = createUnreadMarks(parts)
+  parts.ignoredUsers.onChange(marks.forget)
   const countOf = (mark: Mark | undefined, notifiable: number) => mark?.counts(notifiable) ?? NOTHING
 
   return {

@@ -1,7 +1,7 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: deactivation, account, profile_field, profile_change, sync_filter, push_rules, thread_subscription, directory_user, directory_word, account_data, openid_token, uia_session, pusher, matrix_user
+// Tables: deactivation, account, profile_field, profile_change, sync_filter, push_rules, thread_subscription, directory_user, directory_word, account_data, ignored_sender, openid_token, uia_session, pusher, matrix_user
 
 export interface DeactivationRow {
   readonly user_nid: number
@@ -36,7 +36,7 @@ export async function eraseAccount(tx: Tx, userNid: number, now: number, positio
   await tx.query(
     `WITH profile AS (DELETE FROM profile_field WHERE user_nid = $1), changes AS (DELETE FROM profile_change WHERE user_nid = $1),
        filters AS (DELETE FROM sync_filter WHERE user_nid = $1),
-       rules AS (DELETE FROM push_rules WHERE user_nid = $1),
+       rules AS (DELETE FROM push_rules WHERE user_nid = $1), ignoring AS (DELETE FROM ignored_sender WHERE user_nid = $1),
        threads AS (DELETE FROM thread_subscription WHERE user_nid = $1), found AS (DELETE FROM directory_user WHERE user_nid = $1),
        words AS (DELETE FROM directory_word WHERE user_nid = $1)
      DELETE FROM account_data WHERE user_nid = $1`,

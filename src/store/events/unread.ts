@@ -1,7 +1,8 @@
 import type { RoomId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: counted_from, unread_event; read: room, room_member, receipt, event, thread_event, unread_thread, uncounted_event
+// Tables: counted_from, unread_event; read: room, room_member, receipt, event, thread_event, unread_thread, uncounted_event, ignored_event,
+// ignored_sender, matrix_user
 
 /** Up to where a user has read a room's main timeline, as a timeline position. */
 export interface ReadMark {
@@ -51,7 +52,7 @@ export interface UnreadRow {
   /** Main timeline: how many of those after `base_pos` were redacted. Thread: how many count after it. And the last of them. */
   readonly tally: number
   readonly last_pos: number
-  /** Of the events after `from_pos` that are kept for the user alone: how many, and the last. */
+  /** Of the events after `from_pos` that are kept for the user alone, or whose sender the user ignores: how many, and the last. */
   readonly own: number
   readonly own_last: number
   readonly own_notifies: number
@@ -60,20 +61,31 @@ export interface UnreadRow {
   readonly own_highlights: number
 }
 
+/** Whom the user ignored when. Of those of a list from before that was noted only the list is known. */
+const IGNORING = `ignoring AS MATERIALIZED (
+       SELECT sender.user_nid, s.since_nid, coalesce(s.until_nid, 9223372036854775807) AS until_nid
+       FROM ignored_sender s JOIN matrix_user sender ON sender.user_id = s.sender_id WHERE s.user_nid = $1
+       UNION ALL
+       SELECT sender.user_nid, 0, 9223372036854775807 FROM matrix_user sender WHERE sender.user_id = ANY($4::text[])
+       AND NOT EXISTS (SELECT FROM ignored_sender s WHERE s.user_nid = $1 AND s.sender_id = sender.user_id AND s.until_nid IS NULL)
+     )`
+
 /**
  * What is unread for a user in rooms, in the main timeline and in those threads that are not read. Rooms that the user was never in are
  * left out. One statement, so that all of it is of one moment.
  *
  * @param maxThreads of each room, the newest
+ * @param ignored the ids of the users whom the user ignores
  */
 export function getUnread(
   reader: Reader,
   userNid: number,
   roomNids: readonly number[],
   maxThreads: number,
+  ignored: readonly string[],
 ): Promise<UnreadRow[]> {
   return reader.query<UnreadRow>(
-    `WITH mark AS (
+    `WITH ${IGNORING}, mark AS (
        SELECT m.room_nid, room.room_id, room.last_pos AS up_to, main.room_pos AS read_pos, greatest(joined.room_pos, read.whole) AS floor,
          f.room_pos AS counted_from, CASE WHEN f.room_pos > main.room_pos THEN f.notifiable ELSE main.notifiable END AS notifiable
        FROM room_member m JOIN room ON room.room_nid = m.room_nid ${JOINED} ${READ} ${MAIN}
@@ -109,9 +121,15 @@ export function getUnread(
        SELECT count(*)::int AS own, coalesce(max(room_pos), 0) AS own_last, coalesce(sum(notifies), 0)::int AS own_notifies,
          coalesce(sum(counts) FILTER (WHERE room_pos > place.base_pos), 0)::int AS own_counts,
          coalesce(sum(highlights), 0)::int AS own_highlights
-       FROM unread_event u
-       WHERE u.user_nid = $1 AND u.room_nid = place.room_nid AND u.root_id = place.root_id AND u.room_pos > place.from_pos) kept`,
-    [userNid, roomNids, maxThreads],
+       FROM (
+         SELECT room_pos, notifies, highlights, counts FROM unread_event u
+         WHERE u.user_nid = $1 AND u.room_nid = place.room_nid AND u.root_id = place.root_id AND u.room_pos > place.from_pos
+         UNION ALL
+         SELECT room_pos, 0, 0, 1 FROM ignored_event i
+         WHERE (SELECT count(*) FROM ignoring) > 0 AND i.room_nid = place.room_nid AND i.root_id = place.root_id
+           AND i.room_pos > place.from_pos AND EXISTS (SELECT FROM ignoring
+             WHERE ignoring.user_nid = i.sender_nid AND i.event_nid > ignoring.since_nid AND i.event_nid <= ignoring.until_nid)) own_event) kept`,
+    [userNid, roomNids, maxThreads, ignored],
   )
 }
 

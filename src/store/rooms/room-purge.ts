@@ -17,6 +17,7 @@ export const BY_NID = [
   'unread_thread',
   'uncounted_event',
   'unread_event',
+  'ignored_event',
   'counted_from',
   'receipt',
   'room_alias',

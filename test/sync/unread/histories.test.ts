@@ -163,8 +163,9 @@ class History {
 
   async read(person: Person): Promise<void> {
     const { oneOf, chance } = this.#dice
-    const { since } = this.model.readers.get(person.userId)!
-    const events = this.model.events.slice(since)
+    const { since, ignores } = this.model.readers.get(person.userId)!
+    const events = this.model.events.slice(since).filter(({ sender }) => !ignores.has(sender))
+    if (events.length === 0) return
     const event = oneOf(events)
     const kind = chance(0.3) ? 'm.read.private' : 'm.read'
     const isRoot = events.some(({ root }) => root === event.id)
@@ -220,6 +221,12 @@ class History {
     if (status === 200) this.model.follow(person.userId, root, isFollowing)
   }
 
+  async ignore(person: Person, whom: readonly Person[]): Promise<void> {
+    const path = `/user/${encodeURIComponent(person.userId)}/account_data/m.ignored_user_list`
+    await person.call('PUT', path, { ignored_users: Object.fromEntries(whom.map(({ userId }) => [userId, {}])) })
+    for (const other of this.people) this.model.ignore(person.userId, other.userId, whom.includes(other))
+  }
+
   async step(): Promise<string> {
     const { oneOf, chance, below } = this.#dice
     const person = this.person(oneOf(this.model.joined))
@@ -228,8 +235,13 @@ class History {
     else if (what < 72) await this.read(person)
     else if (what < 79) await this.redact()
     else if (what < 87) await this.changeRules(person)
-    else if (what < 94) await this.follow(person)
-    else {
+    else if (what < 91) await this.follow(person)
+    else if (what < 95) {
+      await this.ignore(
+        person,
+        this.people.filter((other) => other !== person && chance(0.3)),
+      )
+    } else {
       const mover = this.people[1 + below(this.people.length - 1)]!
       const isIn = this.model.joined.includes(mover.userId)
       if (isIn && chance(0.5)) return 'stay'
@@ -267,7 +279,7 @@ async function readAnew(userId: string, room: string) {
   const budget = new ByteBudget(2 ** 20)
   const ignoredUsers = await openIgnoredUsers({ db, budget })
   const pushRules = await openPushRules({ db, budget, ignoredUsers, threadFollowers: { threadOf: () => undefined } })
-  const unread = createUnread({ db, budget, pushRules })
+  const unread = createUnread({ db, budget, pushRules, ignoredUsers })
   const [row] = await db.query<{ user_nid: number; room_nid: number; notifiable: number }>(
     'SELECT user_nid, room_nid, notifiable FROM matrix_user, room WHERE user_id = $1 AND room_id = $2',
     [userId, room],
@@ -306,6 +318,7 @@ async function live(people: readonly Person[], seed: number): Promise<void> {
   for (const userId of history.model.joined) await check(history, userId)
   for (const person of people) {
     await history.changeRules(person, DEFAULTS)
+    await history.ignore(person, [])
     if (history.model.joined.includes(person.userId)) await person.leave(room)
     await person.ask('POST', inRoom(room, '/forget'), {})
   }

@@ -50,6 +50,10 @@ interface Reader {
   readonly receipts: Map<string, number>
   /** Roots of threads. */
   readonly follows: Set<string>
+  /** Users who are ignored, and where that began. */
+  readonly ignores: Map<string, number>
+  /** And who were. */
+  readonly ignored: { readonly whom: string; readonly from: number; readonly to: number }[]
 }
 
 export interface Counts {
@@ -69,7 +73,15 @@ export class Model {
   }
 
   meet(user: string, rules: Rules): void {
-    this.readers.set(user, { rules, isIn: false, since: -1, countedFrom: -1, receipts: new Map(), follows: new Set() })
+    const nothing = { isIn: false, since: -1, countedFrom: -1 }
+    this.readers.set(user, {
+      ...nothing,
+      rules,
+      receipts: new Map(),
+      follows: new Set(),
+      ignores: new Map(),
+      ignored: [],
+    })
   }
 
   get joined(): string[] {
@@ -78,8 +90,8 @@ export class Model {
 
   say(said: Said): void {
     const kept = new Map<string, { notify: boolean; highlight: boolean }>()
-    for (const [user, { isIn, rules }] of this.readers) {
-      if (!isIn || user === said.sender || rules.muted) continue
+    for (const [user, { isIn, rules, ignores }] of this.readers) {
+      if (!isIn || user === said.sender || rules.muted || ignores.has(said.sender)) continue
       const outcome = this.#outcome(user, rules, said)
       if (outcome.highlight || outcome.notify !== (countsForAll(said) && basis(rules))) kept.set(user, outcome)
     }
@@ -113,6 +125,17 @@ export class Model {
     else follows.delete(root)
   }
 
+  ignore(user: string, whom: string, isIgnored: boolean): void {
+    const { ignores, ignored } = this.readers.get(user)!
+    const now = this.events.length - 1
+    const from = ignores.get(whom)
+    if (isIgnored) ignores.set(whom, from ?? now)
+    else if (from !== undefined) {
+      ignores.delete(whom)
+      ignored.push({ whom, from, to: now })
+    }
+  }
+
   change(user: string, rules: Rules): void {
     const reader = this.readers.get(user)!
     if (!basis(reader.rules) && basis(rules) && reader.isIn) reader.countedFrom = this.events.length - 1
@@ -124,6 +147,9 @@ export class Model {
     const found = new Map<string, { notification_count: number; highlight_count: number }>()
     for (const event of this.events) {
       if (event.redacted || event.sender === user || event.at <= this.#readUpTo(user, event.root)) continue
+      if (event.at > (reader.ignores.get(event.sender) ?? Number.POSITIVE_INFINITY)) continue
+      if (reader.ignored.some(({ whom, from, to }) => whom === event.sender && event.at > from && event.at <= to))
+        continue
       const own = event.kept.get(user)
       const isCounted = countsForAll(event) && basis(reader.rules) && event.at > reader.countedFrom
       const notify = own ? own.notify : isCounted

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { MAX_UNREAD_THREADS } from '../../../src/domain/limits/unread.ts'
 import { type House, inRoom, openHouse, type Person } from '../../rooms/people.ts'
 import type { Json } from '../../support/api.ts'
@@ -300,5 +300,74 @@ describe('unread counts of users with own rules', () => {
     await send(alice, { body: 'cake' })
     expect(await main(bob)).toEqual(count(2, 2))
     await noRule(bob, 'content/cake')
+  })
+})
+
+describe('messages of somebody who is ignored', () => {
+  const ignore = (person: Person, ...whom: Person[]) =>
+    person.call('PUT', `/user/${encodeURIComponent(person.userId)}/account_data/m.ignored_user_list`, {
+      ignored_users: Object.fromEntries(whom.map(({ userId }) => [userId, {}])),
+    })
+  const ignoredRows = async (): Promise<number> => {
+    const [row] = await house.server.database.db.query<{ count: number }>(
+      'SELECT count(*)::int FROM ignored_event JOIN room USING (room_nid) WHERE room_id = $1',
+      [room],
+    )
+    return row!.count
+  }
+  afterEach(async () => {
+    for (const person of [bob, carol]) await ignore(person)
+  })
+
+  it('do not count from then on, at one row for all who ignore them', async () => {
+    await send(alice, mentions(bob))
+    await ignore(bob, alice)
+    await ignore(carol, alice)
+    const root = await send(alice, mentions(bob, carol))
+    await send(alice, inThread(root))
+    await send(alice, {})
+    expect(await main(bob)).toEqual(count(1, 1))
+    expect(await threads(bob)).toBeUndefined()
+    expect(await main(carol)).toEqual(count(1))
+    expect([await rowsOf(bob), await rowsOf(carol), await ignoredRows()]).toEqual([1, 0, 3])
+    await house.restart()
+    expect(await main(bob)).toEqual(count(1, 1))
+    expect(await total(carol)).toEqual(count(1))
+  })
+
+  it('cost nothing where they do not count anyway', async () => {
+    await mute(bob)
+    await ignore(bob, alice)
+    await send(alice, mentions(bob))
+    await send(alice, {}, 'm.reaction')
+    expect([await rowsOf(bob), await ignoredRows()]).toEqual([0, 0])
+    await unmute(bob)
+  })
+
+  it('count again from then on for whoever does not ignore them any more', async () => {
+    await ignore(bob, alice)
+    await ignore(carol, alice)
+    const [first] = [await send(alice, {}), await send(alice, {})]
+    expect(await main(bob)).toEqual(count(0))
+    await alice.call('PUT', inRoom(room, `/redact/${encodeURIComponent(first)}/txn${sent++}`), {})
+    expect([await main(bob), await main(carol)]).toEqual([count(0), count(0)])
+    await ignore(bob)
+    expect(await main(bob)).toEqual(count(0))
+    await send(alice, {})
+    expect([await main(bob), await main(carol)]).toEqual([count(1), count(0)])
+    // What somebody else ignores meanwhile counts for whoever does not.
+    await ignore(bob, alice)
+    await send(alice, {})
+    await house.restart()
+    expect([await main(bob), await main(carol)]).toEqual([count(1), count(0)])
+  })
+
+  it('do not change what others count', async () => {
+    await ignore(bob, alice)
+    await send(alice, mentions(carol))
+    await send(carol, {})
+    expect([await main(bob), await main(alice)]).toEqual([count(1), count(1)])
+    await send(alice, mentions(carol))
+    expect(await main(carol)).toEqual(count(1, 1))
   })
 })
