@@ -9,6 +9,8 @@ export const THREADS_PER_PAGE = 10
 export const MAX_THREADS_PER_PAGE = 100
 /** References that come with the event that they refer to. The others are read with `relations`. */
 export const MAX_BUNDLED_REFERENCES = 100
+/** Bytes of such events that are read for one answer: whether the reader may see them decides whether they are named. */
+export const MAX_REFERENCES_READ_BYTES = 16 * 1024 * 1024
 /** The newest events that are examined for each event of which a filter requires a relation. */
 export const MAX_RELATIONS_FILTERED = 20
 /** Characters of an annotation's key. */

@@ -143,6 +143,21 @@ export function getAggregations(
   )
 }
 
+/** Those of some threads in which a user has replied. */
+export async function threadsRepliedIn(
+  reader: Reader,
+  roomNid: number,
+  rootIds: readonly EventId[],
+  userId: UserId,
+): Promise<Set<EventId>> {
+  const rows = await reader.query<{ root_id: EventId }>(
+    `SELECT root_id FROM unnest($2::text[]) AS thread (root_id) WHERE EXISTS (SELECT FROM event_relation
+       WHERE room_nid = $1 AND target_id = root_id AND sender = $3 AND rel_type = 'm.thread')`,
+    [roomNid, rootIds, userId],
+  )
+  return new Set(rows.map(({ root_id }) => root_id))
+}
+
 export interface ThreadRow {
   readonly root_id: EventId
   readonly latest_pos: number

@@ -1,14 +1,16 @@
 import { relationOf } from '../../../core/event/relation.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Reader } from '../../../store/db/db.ts'
-import { type Aggregated, type AggregatedRow, getAggregations } from '../../../store/events/relations.ts'
-import { MAX_BUNDLED_REFERENCES } from '../../limits/relations.ts'
+import type { AggregatedRow } from '../../../store/events/relations.ts'
+import { MAX_BUNDLED_BYTES } from '../../limits/answers.ts'
+import { MAX_REFERENCES_READ_BYTES } from '../../limits/relations.ts'
 import { loadReferences, type Reading, writeClientEvent } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
 import { nameOf, type RoomEvent } from '../room/room-event.ts'
 import type { Viewer } from '../room/viewer.ts'
+import { createAggregationRows } from './aggregation-rows.ts'
 import type { IgnoredUsers } from './ignored-users.ts'
 
 /** `unsigned.m.relations` of events, as JSON, by the number of the event. */
@@ -24,8 +26,8 @@ export interface BundleReader {
 
 /**
  * Bundles aggregations of child events with these events (client-server API, "Aggregations of child events"): the newest edit, the thread,
- * the references. One query for all of them, and one more if the newest replies have such aggregations themselves. Undefined, at once, if
- * nothing relates to any of them.
+ * the references. One query for all of them, and one more if the newest replies have such aggregations themselves. What is the same for all
+ * readers is kept with the events until their relations change. Undefined, at once, if nothing relates to any of them.
  */
 export type BundleAggregations = (
   reader: BundleReader,
@@ -54,26 +56,33 @@ export function createBundleAggregations({
   readonly access: Pick<RoomAccess, 'visibleTo'>
   readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
 }): BundleAggregations {
+  const related = createAggregationRows({ db, events: cache })
+
+  /** The events of these rows. Where there are too many bytes of them, some are left out. */
+  async function childrenIn(rows: readonly AggregatedRow[]): Promise<RoomEvent[]> {
+    const nidsOf = (some: readonly AggregatedRow[]) => [...new Set(some.map(({ child_nid }) => child_nid))]
+    const isReference = ({ kind }: AggregatedRow) => kind === 'm.reference'
+    const shown = await loadUpTo(cache, nidsOf(rows.filter((row) => !isReference(row))), MAX_BUNDLED_BYTES)
+    const references = rows.filter(isReference)
+    if (references.length === 0) return shown
+    return [...shown, ...(await loadUpTo(cache, nidsOf(references), MAX_REFERENCES_READ_BYTES))]
+  }
+
   async function aggregate(
     { viewer, upTo = Number.MAX_SAFE_INTEGER }: BundleReader,
     room: Room,
     wanted: readonly RoomEvent[],
-    mayBeRoots: boolean,
   ): Promise<Map<RoomEvent, Aggregations>> {
-    const rows = await getAggregations(
-      db,
-      room.nid,
-      wanted.map((event) => aggregatedOf(event, mayBeRoots)),
-      {
-        userId: viewer.userId,
-        upTo,
-        references: MAX_BUNDLED_REFERENCES,
-        ignored: [...((await ignoredUsers.of(viewer.userNid)) ?? [])],
-      },
-    )
+    const ignored = await ignoredUsers.of(viewer.userNid)
+    const isShared = ignored === undefined && upTo >= room.committed.pos
+    let rows = isShared ? await related.shared(room, wanted, viewer.userId) : undefined
+    let children = rows && (await childrenIn(rows))
+    if (!rows || !children || children.some(({ pos }) => pos > upTo)) {
+      rows = await related.read(room, wanted, { userId: viewer.userId, upTo, ignored: ignored ? [...ignored] : [] })
+      children = await childrenIn(rows)
+    }
     if (rows.length === 0) return new Map()
-    const children = await cache.load(rows.map(({ child_nid }) => child_nid))
-    const visible = await access.visibleTo(viewer, room, [...children.values()])
+    const visible = await access.visibleTo(viewer, room, children)
     const shown = new Map(visible.map((child) => [child.nid, child]))
     const byId = new Map(wanted.map((event) => [nameOf(event), event]))
     const found = new Map<RoomEvent, Aggregations>()
@@ -85,10 +94,10 @@ export function createBundleAggregations({
   }
 
   async function bundle(reader: BundleReader, room: Room, wanted: readonly RoomEvent[]): Promise<Bundles | undefined> {
-    const found = await aggregate(reader, room, wanted, true)
+    const found = await aggregate(reader, room, wanted)
     if (found.size === 0) return undefined
     const latest = [...found.values()].flatMap(({ thread }) => thread?.latest ?? []).filter(mayHaveBundle)
-    const inner = latest.length === 0 ? undefined : await aggregate(reader, room, latest, false)
+    const inner = latest.length === 0 ? undefined : await aggregate(reader, room, latest)
     await loadReferences(cache, [...childrenOf(found), ...(inner ? childrenOf(inner) : [])])
     const reading: Reading = { ...reader.reading, membershipAt: undefined, relations: undefined }
     const relations = inner && written(inner, reading)
@@ -102,20 +111,27 @@ export function createBundleAggregations({
   }
 }
 
+/** Events until they reach about so many bytes. */
+async function loadUpTo(cache: EventCache, nids: readonly number[], maxBytes: number): Promise<RoomEvent[]> {
+  const { found, left } = await cache.loadWithin(nids, maxBytes)
+  const all = [...found]
+  let bytes = 0
+  for (const { json } of found) bytes += json.length
+  for (let wanted = left; wanted.length > 0 && bytes < maxBytes; ) {
+    const part = await cache.loadLarge(wanted, maxBytes - bytes)
+    for (const event of part.found) {
+      all.push(event)
+      bytes += event.json.length
+    }
+    if (part.found.length === 0) break
+    wanted = part.left
+  }
+  return all
+}
+
 function mayHaveBundle(event: RoomEvent): boolean {
   if (!event.hasRelations || event.isState) return false
   return !WITHOUT_BUNDLES.has(relationOf(event.content)?.relType ?? '')
-}
-
-/** A redacted event has no edits, and a thread has no threads. */
-function aggregatedOf(event: RoomEvent, mayBeRoot: boolean): Aggregated {
-  const editor = event.redactedBy === undefined ? event.sender : ''
-  return {
-    id: nameOf(event),
-    editor,
-    type: event.type,
-    mayBeRoot: mayBeRoot && relationOf(event.content) === undefined,
-  }
 }
 
 function take(

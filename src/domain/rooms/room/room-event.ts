@@ -5,6 +5,7 @@ import { parseExact } from '../../../core/large-integers.ts'
 import type { RoomVersion } from '../../../core/room-version.ts'
 import { referenceTo } from '../../../core/signing/event-hash.ts'
 import type { EventRow, Standing } from '../../../store/events/events.ts'
+import type { AggregatedRow } from '../../../store/events/relations.ts'
 import type { StatePoint } from '../../../store/events/state.ts'
 import type { Head } from './head.ts'
 
@@ -21,6 +22,16 @@ export interface Rendered {
   readonly repeated: readonly { readonly nid: number; readonly redactedBy: number | undefined }[]
 }
 
+/** What is bundled with an event, for readers who ignore nobody and see the newest events. */
+export interface Aggregates {
+  readonly rows: readonly AggregatedRow[]
+  /** Whether readers have replied in its thread, by their ids. */
+  readonly repliers: Map<UserId, boolean>
+}
+
+/** Readers of whom an event remembers whether they replied in its thread. */
+const MAX_REPLIERS = 64
+
 /**
  * Bytes of an event's members and short texts; of its parsed form without its texts; and of its client form without its texts. Measured: a
  * test compares them with the heap.
@@ -29,6 +40,10 @@ const MEMBERS_BYTES = 420
 const PARSED_BYTES = 400
 const RENDERED_BYTES = 260
 const REPETITION_BYTES = 64
+/** Bytes of aggregates without rows, of a row, and of a reader with a map's slot. */
+const AGGREGATES_BYTES = 300
+const ROW_BYTES = 120
+const REPLIER_BYTES = 100
 
 /** An event of a room: its place and its immutable bytes, which are parsed when first needed. */
 export class RoomEvent {
@@ -68,6 +83,8 @@ export class RoomEvent {
   /** Canonical JSON, as servers exchange it. */
   readonly json: string
   #hasRelations: boolean
+  #aggregates: Aggregates | undefined
+  #relationsVersion = 0
   #rendered: Rendered | undefined
   readonly #current: StatePoint | undefined
   #bytes: number
@@ -110,7 +127,7 @@ export class RoomEvent {
 
   /** Bytes in memory. The caches read it at each use, so growth is stored, not computed. */
   get bytes(): number {
-    return this.#bytes
+    return this.#aggregates === undefined ? this.#bytes : this.#bytes + bytesOfAggregates(this.#aggregates)
   }
 
   /** The client format; undefined until it is first needed. */
@@ -139,9 +156,26 @@ export class RoomEvent {
     return this.#hasRelations
   }
 
-  /** Another event relates to it. */
+  /** Another event relates to it, or one that did was redacted. */
   markRelated(): void {
     this.#hasRelations = true
+    this.#relationsVersion++
+    this.#aggregates = undefined
+  }
+
+  /** What was kept, as far as nothing has changed since. */
+  get aggregates(): Aggregates | undefined {
+    return this.#aggregates
+  }
+
+  /** Take this before reading what relates to it. */
+  get relationsVersion(): number {
+    return this.#relationsVersion
+  }
+
+  /** Keeps what was read, unless relations changed since `version`. */
+  keepAggregates(aggregates: Aggregates, version: number): void {
+    if (version === this.#relationsVersion) this.#aggregates = aggregates
   }
 
   get content(): JsonObject {
@@ -244,6 +278,15 @@ export class RoomEvent {
       json: this.json,
     }
   }
+}
+
+const bytesOfAggregates = ({ rows, repliers }: Aggregates): number =>
+  AGGREGATES_BYTES + ROW_BYTES * rows.length + REPLIER_BYTES * repliers.size
+
+/** Remembers whether a reader has replied in a thread. */
+export function rememberReplier({ repliers }: Aggregates, userId: UserId, hasReplied: boolean): void {
+  if (repliers.size >= MAX_REPLIERS) repliers.clear()
+  repliers.set(userId, hasReplied)
 }
 
 const COPY = '~'

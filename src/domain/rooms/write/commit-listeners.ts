@@ -100,6 +100,7 @@ export function createCommitListeners(
     registry.confirm(room)
     roomEvents.record(room.nid, unit.after.nid)
     events.related(relationTargets(unit))
+    if (unit.redactions.length > 0) events.related(relationsRemoved(unit))
     for (const event of fresh) {
       // Whether events relate to history was not looked up.
       if (event.isHistory) event.markRelated()
@@ -158,6 +159,11 @@ export function createCommitListeners(
       guests.missed()
     },
   }
+}
+
+/** The events to which those related that a unit redacts. */
+function relationsRemoved({ redactions }: Unit): EventId[] {
+  return redactions.flatMap(({ relation }) => relation?.targetId ?? [])
 }
 
 /** The events that a unit redacts, and those of which it redacts an edit. */

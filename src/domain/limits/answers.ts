@@ -1,0 +1,8 @@
+/** Limits on answers that show events, beside those on syncs. */
+
+/** Bytes of events on one page of history, relations or notifications. The client asks for the next page. */
+export const MAX_EVENT_PAGE_BYTES = 1024 * 1024
+/** Bytes of what is bundled with the events of an answer. */
+export const MAX_BUNDLED_BYTES = 4 * 1024 * 1024
+/** An answer counts as so many bytes from its request until its size is known, so that a user cannot have any number made at once. */
+export const ANSWER_BYTES_RESERVED = 1024 * 1024

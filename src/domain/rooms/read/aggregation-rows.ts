@@ -1,0 +1,98 @@
+import { relationOf } from '../../../core/event/relation.ts'
+import { groupBy } from '../../../core/group-by.ts'
+import type { UserId } from '../../../core/ids.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import {
+  type Aggregated,
+  type AggregatedRow,
+  getAggregations,
+  threadsRepliedIn,
+} from '../../../store/events/relations.ts'
+import { MAX_BUNDLED_REFERENCES } from '../../limits/relations.ts'
+import type { EventCache } from '../room/event-cache.ts'
+import type { Room } from '../room/room.ts'
+import { type Aggregates, nameOf, type RoomEvent, rememberReplier } from '../room/room-event.ts'
+
+/** Reads what relates to events, as far as aggregations show it. What is the same for all readers is kept with the events. */
+export interface AggregationRows {
+  /** For a reader who ignores nobody and sees the newest events. */
+  shared(room: Room, wanted: readonly RoomEvent[], userId: UserId): Promise<AggregatedRow[]>
+  /** For any reader. @param upTo the reader sees no event after this timeline position */
+  read(
+    room: Room,
+    wanted: readonly RoomEvent[],
+    reader: { readonly userId: UserId; readonly upTo: number; readonly ignored: readonly string[] },
+  ): Promise<AggregatedRow[]>
+}
+
+export function createAggregationRows({
+  db,
+  events: cache,
+}: {
+  readonly db: Reader
+  readonly events: EventCache
+}): AggregationRows {
+  const read: AggregationRows['read'] = (room, wanted, { userId, upTo, ignored }) =>
+    getAggregations(db, room.nid, wanted.map(aggregatedOf), {
+      userId,
+      upTo,
+      references: MAX_BUNDLED_REFERENCES,
+      ignored,
+    })
+
+  /** Gives what relates to these events, and keeps it with them. */
+  async function shared(room: Room, wanted: readonly RoomEvent[], userId: UserId): Promise<AggregatedRow[]> {
+    const unknown = wanted.filter(({ aggregates }) => aggregates === undefined)
+    const isUnknown = new Set(unknown)
+    const fresh = unknown.length === 0 ? [] : await readAndKeep(room, unknown, userId)
+    const known: (readonly [RoomEvent, Aggregates])[] = []
+    const asked: (readonly [RoomEvent, Aggregates])[] = []
+    for (const event of wanted) {
+      const { aggregates } = event
+      if (isUnknown.has(event)) continue
+      // Its relations changed while others were read.
+      if (aggregates === undefined) fresh.push(...(await readAndKeep(room, [event], userId)))
+      else {
+        known.push([event, aggregates])
+        if (aggregates.rows.some(isThread) && !aggregates.repliers.has(userId)) asked.push([event, aggregates])
+      }
+    }
+    if (asked.length > 0) {
+      const ids = asked.map(([event]) => nameOf(event))
+      const replied = await threadsRepliedIn(db, room.nid, ids, userId)
+      for (const [event, aggregates] of asked) {
+        rememberReplier(aggregates, userId, replied.has(nameOf(event)))
+        cache.grown(event)
+      }
+    }
+    for (const [, { rows, repliers }] of known) {
+      for (const row of rows) fresh.push(isThread(row) ? { ...row, participated: repliers.get(userId) === true } : row)
+    }
+    return fresh
+  }
+
+  async function readAndKeep(room: Room, wanted: readonly RoomEvent[], userId: UserId): Promise<AggregatedRow[]> {
+    const versions = wanted.map(({ relationsVersion }) => relationsVersion)
+    const rows = await read(room, wanted, { userId, upTo: Number.MAX_SAFE_INTEGER, ignored: [] })
+    const byTarget = groupBy(rows, ({ target_id }) => target_id)
+    wanted.forEach((event, place) => {
+      const ofEvent = byTarget.get(nameOf(event)) ?? []
+      const aggregates: Aggregates = { rows: ofEvent, repliers: new Map() }
+      const thread = ofEvent.find(isThread)
+      if (thread) rememberReplier(aggregates, userId, thread.participated === true)
+      event.keepAggregates(aggregates, versions[place]!)
+      cache.grown(event)
+    })
+    return rows
+  }
+
+  return { read, shared }
+}
+
+const isThread = ({ kind }: AggregatedRow): boolean => kind === 'm.thread'
+
+/** A redacted event has no edits, and what is in a thread has no threads. */
+function aggregatedOf(event: RoomEvent): Aggregated {
+  const editor = event.redactedBy === undefined ? event.sender : ''
+  return { id: nameOf(event), editor, type: event.type, mayBeRoot: relationOf(event.content) === undefined }
+}
