@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { UserId } from '../../src/core/ids.ts'
 import { JsonBytes } from '../../src/core/json-bytes.ts'
+import { ANSWER_BYTES_RESERVED } from '../../src/domain/limits/answers.ts'
 import { MAX_ANSWER_BYTES_PER_USER, MAX_TIMELINE_BYTES } from '../../src/domain/limits.ts'
 import { createHeldSyncs } from '../../src/domain/sync/held-syncs.ts'
 import { createSentAnswers, type SentAnswer } from '../../src/domain/sync/sent-answers.ts'
@@ -132,6 +133,27 @@ test('A4: who leaves too much of earlier answers unread is told to read it', () 
   expect(isRefused(1)).toBe(false)
   for (const { closed } of sent) closed?.()
   expect(answers.bytes).toBe(0)
+})
+
+test('A4: answers that are being made count too, so that a user has few made at once', async () => {
+  const answers = createSentAnswers({ held: createHeldSyncs() })
+  const by = { userNid: 1, deviceId: 'D' } as Parameters<typeof answers.answer>[0]
+  const other = { userNid: 2, deviceId: 'D' } as typeof by
+  const made = new JsonBytes().text('{}')
+  let finish = () => {}
+  const work = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const most = MAX_ANSWER_BYTES_PER_USER / ANSWER_BYTES_RESERVED
+  const begun = Array.from({ length: most }, () => answers.answer(by, () => work.then(() => made)))
+  await expect(answers.answer(by, async () => made)).rejects.toMatchObject({ errcode: 'M_LIMIT_EXCEEDED' })
+  await expect(answers.answer(other, async () => made)).resolves.toMatchObject({ body: '{}' })
+  const failing = answers.answer(other, () => Promise.reject(new Error('no')))
+  await expect(failing).rejects.toThrow('no')
+  finish()
+  await Promise.all(begun)
+  expect(answers.bytes).toBe(0)
+  await expect(answers.answer(by, async () => made)).resolves.toMatchObject({ body: '{}' })
 })
 
 test('A6: a large answer is broken off when its session ends', async () => {

@@ -5,6 +5,7 @@ import { getRecentEvents } from '../../store/accounts/pushers.ts'
 import type { Reader } from '../../store/db/db.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Clock } from '../clock.ts'
+import { MAX_EVENT_PAGE_BYTES } from '../limits/answers.ts'
 import {
   MAX_EVENTS_EVALUATED_FOR_NOTIFICATIONS,
   MAX_NOTIFICATION_EVENTS,
@@ -113,6 +114,7 @@ export function createNotifications(parts: NotificationParts): Notifications {
   /** Looks at candidates until there are enough. `next` is the position that the next answer begins before. */
   async function collect(by: Requester, all: readonly Candidate[], limit: number, onlyHighlights: boolean) {
     const found: Found[] = []
+    let bytes = 0
     for (let start = 0; start < all.length; start += CHUNK) {
       const chunk = all.slice(start, start + CHUNK)
       const loaded = await events.load(chunk.map(({ eventNid }) => eventNid))
@@ -120,7 +122,8 @@ export function createNotifications(parts: NotificationParts): Notifications {
         const notification = await evaluate(by, one, loaded.get(one.eventNid))
         if (!notification || (onlyHighlights && !notification.notice.outcome.highlight)) continue
         found.push(notification)
-        if (found.length === limit) return { found, next: one.position }
+        bytes += notification.event.json.length
+        if (found.length === limit || bytes > MAX_EVENT_PAGE_BYTES) return { found, next: one.position }
       }
     }
     const isWhole = all.length < MAX_EVENTS_EVALUATED_FOR_NOTIFICATIONS

@@ -4,6 +4,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { JsonBytes } from '../../core/json-bytes.ts'
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import type { Requester } from '../accounts/requester.ts'
+import { ANSWER_BYTES_RESERVED } from '../limits/answers.ts'
 import { MAX_ANSWER_BYTES_PER_USER, MAX_ANSWER_PART_BYTES, MAX_WHOLE_ANSWER_BYTES } from '../limits.ts'
 import type { HeldSyncs } from './held-syncs.ts'
 
@@ -22,6 +23,8 @@ export interface SentAnswers {
   /** @throws ProtocolError `M_LIMIT_EXCEEDED` while the user's clients leave too much of earlier answers unread */
   mustHaveRoom(by: Requester): void
   send(by: Requester, json: JsonBytes): SentAnswer
+  /** Makes an answer and sends it. It counts from the beginning. @throws as `mustHaveRoom` */
+  answer(by: Requester, make: () => Promise<JsonBytes>): Promise<SentAnswer>
   /** The unread bytes of all users. */
   readonly bytes: number
 }
@@ -83,21 +86,35 @@ export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentA
     })
   }
 
+  function mustHaveRoom({ userNid }: Requester): void {
+    if ((bytesOf.get(userNid) ?? 0) < MAX_ANSWER_BYTES_PER_USER) return
+    const error = 'Too much of earlier answers is still on its way to you. Read it, and ask again.'
+    throw new ProtocolError('M_LIMIT_EXCEEDED', error, { extra: { retry_after_ms: RETRY_AFTER_MS } })
+  }
+
+  function send(by: Requester, json: JsonBytes): SentAnswer {
+    if (json.isWhole && mayBeWhole(json.length)) {
+      const body = json.whole()
+      return json.length < COUNTED_BYTES ? { body } : { body, closed: count(by, json.length) }
+    }
+    const body = Readable.from(pieces(by, json))
+    guard(by, body)
+    // Pieces that are ready stay in memory until they are sent.
+    return { body, closed: count(by, IN_PIECES_BYTES + json.length) }
+  }
+
   return {
-    mustHaveRoom({ userNid }) {
-      if ((bytesOf.get(userNid) ?? 0) < MAX_ANSWER_BYTES_PER_USER) return
-      const error = 'Too much of earlier answers is still on its way to you. Read it, and ask again.'
-      throw new ProtocolError('M_LIMIT_EXCEEDED', error, { extra: { retry_after_ms: RETRY_AFTER_MS } })
-    },
-    send(by, json) {
-      if (json.isWhole && mayBeWhole(json.length)) {
-        const body = json.whole()
-        return json.length < COUNTED_BYTES ? { body } : { body, closed: count(by, json.length) }
+    mustHaveRoom,
+    send,
+    async answer(by, make) {
+      mustHaveRoom(by)
+      // A service asks for many users by one.
+      const release = by.appservice ? undefined : count(by, ANSWER_BYTES_RESERVED)
+      try {
+        return send(by, await make())
+      } finally {
+        release?.()
       }
-      const body = Readable.from(pieces(by, json))
-      guard(by, body)
-      // Pieces that are ready stay in memory until they are sent.
-      return { body, closed: count(by, IN_PIECES_BYTES + json.length) }
     },
     get bytes() {
       return total

@@ -21,8 +21,10 @@ export interface Sync {
    * answers; if the session ended, the error that a request in it would get
    */
   sync(by: Requester, request: SyncRequest): SentAnswer | Promise<SentAnswer>
-  /** Sends an answer to another request, which may be large, the way syncs are sent. */
+  /** Sends an answer to another request that was held, which may be large, the way syncs are sent. */
   send(by: Requester, json: JsonBytes): SentAnswer
+  /** Makes an answer to another request, which may be large, and sends it likewise. @throws ProtocolError `M_LIMIT_EXCEEDED` */
+  answer(by: Requester, make: () => Promise<JsonBytes>): Promise<SentAnswer>
   /** Bytes of answers in memory that clients have not taken yet. */
   bytesUnderWay(): number
 }
@@ -132,6 +134,7 @@ export function createSync(parts: SyncParts): Sync {
       answers.mustHaveRoom(by)
       return answers.send(by, json)
     },
+    answer: answers.answer,
     bytesUnderWay: () => answers.bytes,
     sync(by, request) {
       answers.mustHaveRoom(by)

@@ -10,14 +10,14 @@ import { getMembers, getMemberships, getRooms } from '../../../store/rooms/rooms
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
 import type { RoomAppservices } from '../room/appservices-of-room.ts'
-import { loadReferences } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { stateAt } from '../room/past-state.ts'
 import type { Room } from '../room/room.ts'
 import type { Readable } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import { wholeRoom } from '../room/whole-room.ts'
-import { readingOf, writeEventList } from './event-lists.ts'
+import { readingOf } from './event-lists.ts'
+import { createEventParts } from './event-parts.ts'
 import type { Positions } from './positions.ts'
 import { BEGINNING } from './timeline.ts'
 import { readWholeState, type WholeStateParts } from './whole-state.ts'
@@ -34,7 +34,7 @@ export interface MembersQuery {
 export interface MembersReader {
   members(by: Requester, roomId: RoomId, query: MembersQuery): Promise<JsonBytes>
   /** Names and avatars of the current members. For members, and for services with a user in the room. */
-  joinedMembers(by: Requester, roomId: RoomId): Promise<JsonObject>
+  joinedMembers(by: Requester, roomId: RoomId): Promise<JsonBytes>
   joinedRooms(by: Requester): Promise<RoomId[]>
 }
 
@@ -50,10 +50,7 @@ const MEMBERSHIPS: readonly Membership[] = ['join', 'invite', 'leave', 'ban', 'k
 
 export function createMembersReader(parts: MembersReaderParts): MembersReader {
   const { db, events, access, clock, appservices } = parts
-
-  async function load(nids: readonly number[]): Promise<RoomEvent[]> {
-    return [...(await events.load(nids)).values()].sort((a, b) => a.pos - b.pos)
-  }
+  const eventParts = createEventParts(parts)
 
   /** The event after which the members are requested; undefined for now, 'nothing' for before the room's first event. */
   async function momentOf(
@@ -71,16 +68,16 @@ export function createMembersReader(parts: MembersReaderParts): MembersReader {
     return event
   }
 
-  async function memberEvents(
+  /** The numbers of member events: now only those of these memberships, and of an earlier moment all. */
+  async function memberNids(
     room: Room,
     moment: RoomEvent | undefined,
     memberships: readonly Membership[],
-  ): Promise<RoomEvent[]> {
-    if (!moment) return load((await getMembers(db, room.nid, memberships)).map(({ event_nid }) => event_nid))
+  ): Promise<number[]> {
+    if (!moment) return (await getMembers(db, room.nid, memberships)).map(({ event_nid }) => event_nid)
     const state = await stateAt(db, room, moment.pointAfter)
     const nids = [...room.keys.ofType('m.room.member')].map(([, keyId]) => getState(state, keyId))
-    const all = await load(nids.filter((nid) => nid !== 0))
-    return all.filter((event) => memberships.includes(membershipOf(event)))
+    return nids.filter((nid) => nid !== 0)
   }
 
   return {
@@ -92,10 +89,10 @@ export function createMembersReader(parts: MembersReaderParts): MembersReader {
         (notMembership !== undefined && one !== notMembership)
       const moment = await momentOf(by, readable, at)
       const wanted = MEMBERSHIPS.filter(isWanted)
-      const chunk = moment === 'nothing' ? [] : await memberEvents(readable.room, moment, wanted)
-      await loadReferences(events, chunk)
+      const nids = moment === 'nothing' ? [] : await memberNids(readable.room, moment, wanted)
+      const wants = (event: RoomEvent): boolean => wanted.includes(membershipOf(event))
       const out = new JsonBytes().text('{').key('chunk', true)
-      writeEventList(out, chunk, readingOf(by, roomId, clock))
+      await eventParts.write(out, nids, readingOf(by, roomId, clock), moment === undefined ? undefined : wants)
       return out.text('}')
     },
 
@@ -107,9 +104,9 @@ export function createMembersReader(parts: MembersReaderParts): MembersReader {
       const room = await wholeRoom(parts.registry, known)
       const rows = await getMembers(db, room.nid, ['join'])
       const loaded = await events.load(rows.map(({ event_nid }) => event_nid))
-      return {
+      return new JsonBytes().value({
         joined: Object.fromEntries(rows.map((row) => [row.user_id, profileIn(loaded.get(row.event_nid))])),
-      }
+      })
     },
 
     async joinedRooms(by) {

@@ -11,6 +11,7 @@ import {
 } from '../../../store/events/relations.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
+import { MAX_EVENT_PAGE_BYTES } from '../../limits/answers.ts'
 import {
   MAX_RELATION_DEPTH,
   MAX_RELATIONS_PER_PAGE,
@@ -67,6 +68,9 @@ export interface RelationsReaderParts {
   readonly bundle: BundleAggregations
 }
 
+/** Events that are read at once: long ones would fill the memory. */
+const READ_AT_ONCE = 64
+
 export function createRelationsReader(parts: RelationsReaderParts): RelationsReader {
   const { db, events, access, positions, clock, bundle } = parts
 
@@ -83,14 +87,25 @@ export function createRelationsReader(parts: RelationsReaderParts): RelationsRea
     return out
   }
 
-  /** Those of these events that the user may see, in the same order. */
-  async function visible(by: Requester, room: Room, nids: readonly number[]): Promise<readonly RoomEvent[]> {
-    const loaded = await events.load(nids)
-    return access.visibleTo(
-      by,
-      room,
-      nids.flatMap((nid) => loaded.get(nid) ?? []),
-    )
+  /** The events of the first rows, as many as fit on a page, and those of them that the user may see. */
+  async function pageOf(by: Requester, room: Room, rows: readonly RelatedRow[]) {
+    const read: RoomEvent[] = []
+    let bytes = 0
+    let taken = 0
+    while (taken < rows.length && bytes < MAX_EVENT_PAGE_BYTES) {
+      const nids = rows.slice(taken, taken + READ_AT_ONCE).map(({ child_nid }) => child_nid)
+      const loaded = await events.load(nids)
+      for (const nid of nids) {
+        const event = loaded.get(nid)
+        if (read.length > 0 && bytes + (event?.json.length ?? 0) > MAX_EVENT_PAGE_BYTES) bytes = MAX_EVENT_PAGE_BYTES
+        if (bytes >= MAX_EVENT_PAGE_BYTES) break
+        taken++
+        if (!event) continue
+        read.push(event)
+        bytes += event.json.length
+      }
+    }
+    return { page: rows.slice(0, taken), chunk: await access.visibleTo(by, room, read) }
   }
 
   function read(query: RelationsQuery, recurse: boolean): Promise<RelatedRow[]> {
@@ -116,15 +131,10 @@ export function createRelationsReader(parts: RelationsReaderParts): RelationsRea
         },
         recurse,
       )
-      const page = rows.slice(0, limit)
-      const chunk = await visible(
-        by,
-        room,
-        page.map(({ child_nid }) => child_nid),
-      )
+      const { page, chunk } = await pageOf(by, room, rows.slice(0, limit))
       const out = await writeChunk(by, room, chunk, upTo)
       const last = page.at(-1)
-      if (rows.length > limit && last) {
+      if (rows.length > page.length && last) {
         out.key('next_batch').value(encodePosition(direction === 'b' ? last.pos - 1 : last.pos))
       }
       if (wish.from !== undefined) out.key('prev_batch').value(wish.from)

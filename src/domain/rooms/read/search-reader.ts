@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import type { Requester } from '../../accounts/requester.ts'
+import { MAX_EVENT_PAGE_BYTES } from '../../limits/answers.ts'
 import { MAX_ANSWER_PART_BYTES } from '../../limits.ts'
 import { writeClientEvent } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
@@ -16,7 +17,7 @@ import { writeEventList } from './event-lists.ts'
 import type { FullReading } from './full-reading.ts'
 import { type FindHits, type Hit, type SearchWish, searchedWords } from './search-hits.ts'
 import { decodeSearchToken, encodeSearchToken, type SearchToken } from './search-token.ts'
-import { BEGINNING, type Direction, type Timeline } from './timeline.ts'
+import { BEGINNING, type Direction, type PageBudget, type Timeline } from './timeline.ts'
 
 /** Searches what a user may see of the rooms that they are or were in (client-server API, "Server Side Search"). */
 export interface SearchReader {
@@ -34,11 +35,16 @@ export function createSearchReader(parts: {
 }): SearchReader {
   const { db, events, access, findHits, timeline, fullReading } = parts
 
-  async function around(by: Requester, { room, event }: Hit, context: NonNullable<SearchWish['context']>) {
+  async function around(
+    by: Requester,
+    { room, event }: Hit,
+    context: NonNullable<SearchWish['context']>,
+    budget: PageBudget,
+  ) {
     const { departure } = await access.mustReadTimeline(by, room.id)
     const upTo = departure?.pos ?? room.committed.pos
     const read = (direction: Direction, after: number, end: number, count: number) =>
-      timeline.page(by, { room, direction, after, upTo: end }, count, () => true)
+      timeline.page(by, { room, direction, after, upTo: end }, count, () => true, undefined, budget)
     const [before, after] = await Promise.all([
       read('b', BEGINNING, event.pos - 1, context.before),
       read('f', event.pos, Math.max(upTo, event.pos), context.after),
@@ -73,6 +79,7 @@ export function createSearchReader(parts: {
 
   async function writeResults(out: JsonBytes, by: Requester, hits: readonly Hit[], wish: SearchWish): Promise<void> {
     out.key('results').text('[')
+    const budget = { left: MAX_EVENT_PAGE_BYTES }
     for (const [index, hit] of hits.entries()) {
       const { room, event, match } = hit
       out
@@ -80,7 +87,7 @@ export function createSearchReader(parts: {
         .key('rank', true)
         .value(match.rank / 1_000_000)
       writeClientEvent(out.key('result'), event, await fullReading(by, room, [event]))
-      if (wish.context) out.key('context').append(await around(by, hit, wish.context))
+      if (wish.context) out.key('context').append(await around(by, hit, wish.context, budget))
       out.text('}')
     }
     out.text(']')

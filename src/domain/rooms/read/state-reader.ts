@@ -4,13 +4,13 @@ import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Clock } from '../../clock.ts'
-import { MAX_ANSWER_PART_BYTES } from '../../limits.ts'
-import { loadReferences, type Reading, writeClientEvent } from '../room/client-event.ts'
+import { loadReferences, writeClientEvent } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { keysAt, stateAt, stateNids } from '../room/past-state.ts'
 import type { Readable } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import { readingOf } from './event-lists.ts'
+import { createEventParts } from './event-parts.ts'
 import { readWholeState, type WholeStateParts } from './whole-state.ts'
 
 /** The state of rooms: the current state, or for users who left, the state when they left. */
@@ -35,6 +35,7 @@ export interface StateReaderParts extends WholeStateParts {
 
 export function createStateReader(parts: StateReaderParts): StateReader {
   const { db, events, access, clock } = parts
+  const eventParts = createEventParts(parts)
 
   async function oneOf({ room, departure }: Readable, type: string, stateKey: string): Promise<RoomEvent | undefined> {
     if (!departure) return room.stateEvent(type, stateKey)
@@ -43,38 +44,11 @@ export function createStateReader(parts: StateReaderParts): StateReader {
     return [...(await events.load(nids)).values()][0]
   }
 
-  async function eventPart(some: readonly RoomEvent[], reading: Reading): Promise<JsonBytes> {
-    await loadReferences(events, some)
-    const part = new JsonBytes()
-    some.forEach((event, index) => {
-      if (index > 0) part.text(',')
-      writeClientEvent(part, event, reading)
-    })
-    return part
-  }
-
-  /** A state that is too large to hold at once is loaded while it is sent. */
-  async function* otherParts(nids: readonly number[], reading: Reading): AsyncGenerator<JsonBytes> {
-    for (let wanted = nids; wanted.length > 0; ) {
-      const { found, left } = await events.loadLarge(wanted, MAX_ANSWER_PART_BYTES)
-      wanted = left
-      if (found.length > 0) yield new JsonBytes().text(',').append(await eventPart(found, reading))
-    }
-  }
-
   return {
     async state(by, roomId) {
       const { room, departure } = await readWholeState(parts, by, roomId)
       const state = departure ? await stateAt(db, room, departure.pointAfter) : room.committed.state
-      const { found, left } = await events.loadWithin(stateNids(state), MAX_ANSWER_PART_BYTES)
-      const reading = readingOf(by, roomId, clock)
-      const first = await eventPart(
-        found.toSorted((a, b) => a.pos - b.pos),
-        reading,
-      )
-      const out = new JsonBytes().text('[').append(first)
-      if (left.length > 0) out.later(() => otherParts(left, reading))
-      return out.text(']')
+      return eventParts.write(new JsonBytes(), stateNids(state), readingOf(by, roomId, clock))
     },
 
     async stateEvent(by, roomId, type, stateKey, format) {

@@ -2,6 +2,7 @@ import type { RelatedBy } from '../../../core/filter.ts'
 import type { Database } from '../../../store/db/db.ts'
 import { getTimelineBackwards, getTimelineForwards } from '../../../store/events/events.ts'
 import type { Clock } from '../../clock.ts'
+import { MAX_EVENT_PAGE_BYTES } from '../../limits/answers.ts'
 import { MAX_FILLS_PER_REQUEST, MAX_HISTORY_WAIT_MS } from '../../limits.ts'
 import type { Backfill, GapOutcome, Opening } from '../backfill/backfill.ts'
 import type { EventCache } from '../room/event-cache.ts'
@@ -29,14 +30,23 @@ export interface Page {
   readonly next: number | undefined
 }
 
+/** Bytes of events that an answer may still have. Pages of one answer share it. */
+export interface PageBudget {
+  left: number
+}
+
 export interface Timeline {
-  /** Up to `limit` events that the viewer may see and that pass `wants`. A page may be empty and still not be the last. */
+  /**
+   * Up to `limit` events that the viewer may see and that pass `wants`, and fewer where they are too long for the budget: the first one fits
+   * in any case. A page may be empty and still not be the last.
+   */
   page(
     viewer: Viewer,
     stretch: Stretch,
     limit: number,
     wants: (event: RoomEvent) => boolean,
     relatedBy?: RelatedBy,
+    budget?: PageBudget,
   ): Promise<Page>
 }
 
@@ -45,8 +55,9 @@ export const BEGINNING = -(2 ** 50)
 
 /** How many events one request searches for those that it wants. */
 const MAX_SCANNED = 2_000
-/** The smallest batch after the first. */
+/** The smallest batch after the first, and the largest while it is not known how long events are. */
 const MIN_BATCH = 100
+const FIRST_BATCH = 65
 
 export function createTimeline(parts: {
   readonly db: Database
@@ -79,6 +90,7 @@ export function createTimeline(parts: {
     limit: number,
     wants: (event: RoomEvent) => boolean,
     relatedBy?: RelatedBy,
+    budget: PageBudget = { left: MAX_EVENT_PAGE_BYTES },
   ): Promise<Page> {
     // Nobody pages through what was removed, and nothing of it is fetched again.
     const stretch = { ...wish, after: Math.max(wish.after, wish.room.purgedTo) }
@@ -91,18 +103,23 @@ export function createTimeline(parts: {
     const fill = stretch.isFilled ? backfillFor(stretch.room) : undefined
     let rest: Stretch = stretch
     let scanned = 0
+    let scannedBytes = 0
     while (scanned < MAX_SCANNED) {
       // One more than wanted, to see whether there are more.
-      const size = Math.max(limit - found.length + 1, scanned === 0 ? 0 : MIN_BATCH)
+      const wished = Math.max(limit - found.length + 1, scanned === 0 ? 0 : MIN_BATCH)
+      const size = Math.min(wished, batchOf(scanned, scannedBytes))
       const events = await read(rest, size)
       const isLast = events.length < size
       const gap = fill && gapIn(rest, events, isLast)
       const batch = gap ? events.filter((event) => isBefore(gap, event, rest)) : events
       for (const event of await choose(batch)) {
-        if (found.length === limit) return { events: found, next: positionAfter(found.at(-1), stretch) }
+        const isFull = found.length > 0 && event.json.length > budget.left
+        if (found.length === limit || isFull) return { events: found, next: positionAfter(found.at(-1), stretch) }
         found.push(event)
+        budget.left -= event.json.length
       }
       scanned += batch.length
+      for (const { json } of batch) scannedBytes += json.length
       const last = batch.at(-1)
       if (fill && gap) {
         const outcome = found.length < limit ? await fill(gap) : 'underway'
@@ -129,6 +146,12 @@ export function createTimeline(parts: {
   }
 
   return { page }
+}
+
+/** How many events to read at once, so that long ones do not fill the memory. */
+function batchOf(scanned: number, bytes: number): number {
+  if (scanned === 0) return FIRST_BATCH
+  return Math.max(1, Math.floor((MAX_EVENT_PAGE_BYTES * scanned) / Math.max(1, bytes)))
 }
 
 /**

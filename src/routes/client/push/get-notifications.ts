@@ -10,9 +10,9 @@ const Query = Type.Object({
 export const getNotifications = endpoint(
   'GET C/notifications',
   { auth: 'user', query: Query },
-  async ({ requester, query }, { notifications }) => {
+  async ({ requester, query }, { notifications, sync }) => {
     const { from, limit, only } = query
-    const body = await notifications.list(requester, { from, limit, onlyHighlights: only === 'highlight' })
-    return rawReply({ body: body.toBuffer() })
+    const list = () => notifications.list(requester, { from, limit, onlyHighlights: only === 'highlight' })
+    return rawReply(await sync.answer(requester, list))
   },
 )

@@ -1,7 +1,7 @@
 import type { EventId, RoomId } from '../../../core/ids.ts'
 import { type Static, Type } from '../../../core/shapes.ts'
 import type { Requester } from '../../../domain/accounts/requester.ts'
-import type { RoomReader } from '../../../domain/rooms/read/reader.ts'
+import type { Services } from '../../../domain/services.ts'
 import { rawReply } from '../../../http/endpoint.ts'
 
 const Dir = Type.Optional(Type.Union([Type.Literal('b'), Type.Literal('f')]))
@@ -28,16 +28,16 @@ interface Path {
 }
 
 export async function relationsReply(
-  reader: Pick<RoomReader, 'relations'>,
+  { roomReader, sync }: Pick<Services, 'roomReader' | 'sync'>,
   by: Requester,
   { roomId, eventId, relType, eventType }: Path,
   query: Static<typeof Query>,
 ) {
   const { dir, from, to, limit, recurse } = query
-  const body = await reader.relations(by, roomId, eventId, {
+  const wish = {
     ...{ relType, eventType, from, to, limit },
     direction: dir ?? query['org.matrix.msc3715.dir'] ?? 'b',
     recurse: recurse ?? query['org.matrix.msc3981.recurse'] ?? false,
-  })
-  return rawReply({ body: body.toBuffer() })
+  }
+  return rawReply(await sync.answer(by, () => roomReader.relations(by, roomId, eventId, wish)))
 }

@@ -10,9 +10,9 @@ const Query = Type.Object({
 export const getEventContext = endpoint(
   'GET C/rooms/{roomId}/context/{eventId}',
   { auth: 'user', guests: true, query: Query },
-  async ({ requester, params, query }, { roomReader }) => {
+  async ({ requester, params, query }, { roomReader, sync }) => {
     const wish = { limit: query.limit, filter: roomEventFilterOf(query.filter) }
-    const body = await roomReader.context(requester, params.roomId, params.eventId, wish)
-    return rawReply({ body: body.toBuffer() })
+    const context = () => roomReader.context(requester, params.roomId, params.eventId, wish)
+    return rawReply(await sync.answer(requester, context))
   },
 )

@@ -1,7 +1,8 @@
-import { endpoint } from '../../../http/endpoint.ts'
+import { endpoint, rawReply } from '../../../http/endpoint.ts'
 
 export const getJoinedMembersByRoom = endpoint(
   'GET C/rooms/{roomId}/joined_members',
   { auth: 'user', guests: true },
-  ({ requester, params }, { roomReader }) => roomReader.joinedMembers(requester, params.roomId),
+  async ({ requester, params }, { roomReader, sync }) =>
+    rawReply(await sync.answer(requester, () => roomReader.joinedMembers(requester, params.roomId))),
 )

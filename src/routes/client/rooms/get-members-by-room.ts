@@ -20,9 +20,9 @@ const Query = Type.Object({
 export const getMembersByRoom = endpoint(
   'GET C/rooms/{roomId}/members',
   { auth: 'user', guests: true, query: Query },
-  async ({ requester, params, query }, { roomReader }) => {
+  async ({ requester, params, query }, { roomReader, sync }) => {
     const { at, membership, not_membership: notMembership } = query
-    const body = await roomReader.members(requester, params.roomId, { at, membership, notMembership })
-    return rawReply({ body: body.toBuffer() })
+    const members = () => roomReader.members(requester, params.roomId, { at, membership, notMembership })
+    return rawReply(await sync.answer(requester, members))
   },
 )

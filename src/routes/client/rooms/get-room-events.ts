@@ -13,10 +13,10 @@ const Query = Type.Object({
 export const getRoomEvents = endpoint(
   'GET C/rooms/{roomId}/messages',
   { auth: 'user', guests: true, query: Query },
-  async ({ requester, params, query }, { roomReader }) => {
+  async ({ requester, params, query }, { roomReader, sync }) => {
     const { dir: direction, from, to, limit } = query
     const filter = roomEventFilterOf(query.filter)
-    const body = await roomReader.messages(requester, params.roomId, { direction, from, to, limit, filter })
-    return rawReply({ body: body.toBuffer() })
+    const page = () => roomReader.messages(requester, params.roomId, { direction, from, to, limit, filter })
+    return rawReply(await sync.answer(requester, page))
   },
 )

@@ -4,5 +4,5 @@ export const getRoomState = endpoint(
   'GET C/rooms/{roomId}/state',
   { auth: 'user', guests: true },
   async ({ requester, params }, { roomReader, sync }) =>
-    rawReply(sync.send(requester, await roomReader.state(requester, params.roomId))),
+    rawReply(await sync.answer(requester, () => roomReader.state(requester, params.roomId))),
 )

@@ -7,5 +7,5 @@ export const roomInitialSync = endpoint(
   'GET C/rooms/{roomId}/initialSync',
   { auth: 'user', guests: true, query: Query },
   async ({ requester, params, query }, { roomSnapshots, sync }) =>
-    rawReply(sync.send(requester, await roomSnapshots.room(requester, params.roomId, query.limit))),
+    rawReply(await sync.answer(requester, () => roomSnapshots.room(requester, params.roomId, query.limit))),
 )

@@ -2,6 +2,7 @@ import { ProtocolError } from '../../../core/errors.ts'
 import { compileEventFilter } from '../../../core/filter.ts'
 import { readRoomEventFilter } from '../../../core/filter-reader.ts'
 import type { JsonObject } from '../../../core/json.ts'
+import { JsonBytes } from '../../../core/json-bytes.ts'
 import { Type } from '../../../core/shapes.ts'
 import {
   MAX_SEARCH_CONTEXT,
@@ -38,7 +39,7 @@ export const search = endpoint(
     query: Type.Object({ next_batch: Type.Optional(Type.String()) }),
     body: Type.Object({ search_categories: Type.Object({ room_events: Type.Optional(RoomEvents) }) }),
   },
-  async ({ requester, query, body }, { roomReader, config }) => {
+  async ({ requester, query, body }, { roomReader, config, sync }) => {
     const wish = body.search_categories.room_events
     if (wish === undefined) return { search_categories: {} }
     if (!config.search.enabled) {
@@ -49,7 +50,7 @@ export const search = endpoint(
     }
     const filter = filterOf(wish.filter)
     const around = (limit: number | undefined) => Math.min(limit ?? SEARCH_CONTEXT, MAX_SEARCH_CONTEXT)
-    const found = await roomReader.search(requester, {
+    const asked = {
       term: wish.search_term,
       kinds: (wish.keys ?? (Object.keys(KINDS) as (keyof typeof KINDS)[])).map((key) => KINDS[key]),
       filter,
@@ -63,9 +64,13 @@ export const search = endpoint(
       withState: wish.include_state ?? false,
       groupBy: (wish.groupings?.group_by ?? []).map(({ key }) => key),
       from: query.next_batch,
-    })
-    const json = found.toBuffer().toString('utf8')
-    return rawReply({ body: `{"search_categories":{"room_events":${json}}}` })
+    }
+    const found = async () =>
+      new JsonBytes()
+        .text('{"search_categories":{"room_events":')
+        .append(await roomReader.search(requester, asked))
+        .text('}}')
+    return rawReply(await sync.answer(requester, found))
   },
 )
 

@@ -11,6 +11,6 @@ export const initialSync = endpoint(
   { auth: 'user', guests: true, query: Query },
   async ({ requester, query }, { roomSnapshots, sync }) => {
     const { limit, archived: withLeft = false } = query
-    return rawReply(sync.send(requester, await roomSnapshots.all(requester, { limit, withLeft })))
+    return rawReply(await sync.answer(requester, () => roomSnapshots.all(requester, { limit, withLeft })))
   },
 )

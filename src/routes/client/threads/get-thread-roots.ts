@@ -14,8 +14,8 @@ export const getThreadRoots = endpoint(
     }),
     also: ['CU/org.matrix.msc3856/rooms/{roomId}/threads'],
   },
-  async ({ requester, params: { roomId }, query: { include, limit, from } }, { roomReader }) => {
-    const body = await roomReader.threads(requester, roomId, { participated: include === 'participated', limit, from })
-    return rawReply({ body: body.toBuffer() })
+  async ({ requester, params: { roomId }, query: { include, limit, from } }, { roomReader, sync }) => {
+    const wish = { participated: include === 'participated', limit, from }
+    return rawReply(await sync.answer(requester, () => roomReader.threads(requester, roomId, wish)))
   },
 )
