@@ -33,8 +33,13 @@ interface Stage {
   readonly room: string
   /** The ids of messages 1 to 4. */
   readonly messages: readonly string[]
+  /** The id of a sticky event, sent before `late` joins. */
+  readonly sticky: string
   readonly startedAt: number
 }
+
+const STICKY_FOR = 'org.matrix.msc4354.sticky_duration_ms'
+const STICKY_EXTENSION = 'org.matrix.msc4354.sticky_events'
 
 let house: House
 let host: Person
@@ -80,9 +85,10 @@ async function play(visibility: Visibility): Promise<Stage> {
   await host.call('POST', inRoom(room, '/ban'), target('banned'))
   const third = await tellAfter(room, first, '3')
   await host.setState(room, 'm.room.topic', { topic: 'after' })
+  const stuck = await host.call('PUT', inRoom(room, `/send/org.example.note/s?${STICKY_FOR}=600000`), {})
   await people.late.join(room)
   const fourth = await tellAfter(room, first, '4')
-  return { room, messages: [first, second, third, fourth], startedAt }
+  return { room, messages: [first, second, third, fourth], sticky: stuck.event_id, startedAt }
 }
 
 const CASES = VISIBILITIES.flatMap((visibility) =>
@@ -163,6 +169,31 @@ describe.each(CASES)('$visibility history, somebody who $role', ({ visibility, r
         shown[room].required_state.find(({ type }: { type: string }) => type === 'm.room.topic').content.topic,
       ).toBe(IN_ROOM.includes(role) ? 'after' : 'before')
     } else expect(shown[room]).toBeUndefined()
+  })
+
+  it('gets of it by sync what they saw while they were in it', async () => {
+    const { person, room } = of()
+    const filter = { room: { rooms: [room], include_leave: true, timeline: { limit: 100 } } }
+    const { rooms } = await person.call('GET', `/sync?filter=${encodeURIComponent(JSON.stringify(filter))}`)
+    const { timeline } = rooms?.join?.[room] ?? rooms?.leave?.[room] ?? {}
+    const expected = IN_ROOM.includes(role) ? seen : WERE_IN_ROOM.includes(role) ? ['1', '2'] : []
+    expect(textsOf(timeline?.events ?? [])).toEqual(expected)
+    expect(rooms?.invite?.[room] !== undefined).toBe(role === 'invited')
+    expect(JSON.stringify(rooms?.invite ?? {})).not.toContain('m.room.message')
+  })
+
+  it('is delivered what is sticky only while they are in it', async () => {
+    const { person, room, sticky } = of()
+    const filter = { room: { rooms: [room], include_leave: true, timeline: { limit: 0 } } }
+    const whole = await person.call('GET', `/sync?filter=${encodeURIComponent(JSON.stringify(filter))}`)
+    const extensions = { [STICKY_EXTENSION]: { enabled: true } }
+    const list = { lists: { all: { limit: 0 } }, rooms: { [room]: { limit: 0 } }, extensions }
+    const sliding = await new Connection(person, 'unstable', 'sticky').next(list)
+    const isDelivered = IN_ROOM.includes(role)
+    expect([whole, sliding].map((answer) => JSON.stringify(answer).includes(sticky))).toEqual([
+      isDelivered,
+      isDelivered,
+    ])
   })
 
   it('lists notifications of what was sent while they are in the room, and no others', async () => {
