@@ -4,6 +4,8 @@ import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
 import { signJson } from '../../src/core/signing/json-signature.ts'
+import { redo } from '../../src/store/backup/redo.ts'
+import type { Undone } from '../../src/store/backup/undone.ts'
 import { type CrossSigner, crossSigner, type DeviceMaker, deviceMaker } from '../keys/key-maker.ts'
 import { type Account, type Api, createRoom, type Json, login, openApi, PASSWORD, register } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -230,3 +232,27 @@ test('a journal under the name of another is refused', async () => {
     stderr: expect.stringContaining('it is of another backup'),
   })
 }, 60_000)
+
+test('what the release before noted, which knows less, is passed over', async () => {
+  const database = await createTestDatabase()
+  databases.push(database)
+  const undone = [
+    ['cross_signing', 1],
+    ['block', '!room:kept.test'],
+    [
+      'account',
+      1,
+      {
+        password_hash: null,
+        deactivated_at: null,
+        erased_at: null,
+        erased_pos: null,
+        is_locked: false,
+        is_suspended: false,
+        is_admin: false,
+      },
+    ],
+  ] as unknown as Undone[]
+  const by = { now: 1, eventPosition: 1 }
+  expect(await database.db.tx((tx) => redo(tx, undone, by))).toMatchObject({ cross_signing: 0, block: 0, account: 0 })
+})

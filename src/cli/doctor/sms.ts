@@ -13,10 +13,10 @@ export async function examineSms({ config, client }: Examination): Promise<Findi
     return warning('SMS', text, 'set identity.sms.gateway, or to `none` if you want no phone numbers')
   }
   const protocol = sms.gateway === 'http' ? sms.http : SMS_PRESETS[sms.gateway]
-  // The path may hold templates.
-  const origin = /^https?:\/\/[^/?#{]+/.exec(protocol.url)?.[0]
+  // The path may hold templates and secrets, and so may what stands before the host.
+  const origin = /^https?:\/\/[^/?#{]+/.exec(protocol.url)?.[0].replace(/\/\/.*@/, '//')
   const advice = 'see identity.sms.http.url; an address that is not public needs outbound.allow_ranges'
-  if (origin === undefined) return problem('SMS', `${protocol.url || 'the gateway'} is no http address`, advice)
+  if (origin === undefined) return problem('SMS', 'the gateway has no http address', advice)
   const request = { method: 'GET', url: `${origin}/`, timeoutMs: PATIENCE_MS, maxBytes: MAX_BYTES }
   const answer = await client.request(request)
   if (!answer.ok) return problem('SMS', `${origin} cannot be asked: ${answer.detail}`, advice)

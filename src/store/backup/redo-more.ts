@@ -65,7 +65,7 @@ export async function deleteBackupsOfKeys(tx: Tx, backups: readonly OfKind<'key_
 
 /** Blocks rooms that are blocked now, and frees those that are not. */
 export async function setBlocks(tx: Tx, rooms: readonly OfKind<'block'>[]): Promise<number> {
-  const blocked = rooms.flatMap(([, roomId, block]) => (block === null ? [] : [{ roomId, ...block }]))
+  const blocked = rooms.flatMap(([, roomId, block]) => (block ? [{ roomId, ...block }] : []))
   const made = await tx.query(
     `INSERT INTO blocked_room (room_id, blocked_by, blocked_at) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
      ON CONFLICT DO NOTHING RETURNING 1 AS one`,

@@ -37,7 +37,7 @@ export async function redo(
   counts.purge = await purgeHistory(tx, of('purge'), by)
   counts.deletion = await deleteRooms(tx, of('deletion'), by.now)
   for (const [, userNid, identity] of of('cross_signing'))
-    counts.cross_signing += await setIdentity(tx, userNid, identity)
+    if (identity !== undefined) counts.cross_signing += await setIdentity(tx, userNid, identity)
   for (const some of portions(of('key_backup'))) counts.key_backup += await deleteBackupsOfKeys(tx, some)
   for (const some of portions(of('block'))) counts.block += await setBlocks(tx, some)
   return counts

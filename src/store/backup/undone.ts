@@ -12,9 +12,10 @@ export type Undone =
   | readonly ['event', eventNid: number, eventId: string, redacted: RedactedEvent]
   | readonly ['purge', purgeId: string, roomNid: number, upToPos: number, upToNid: number, withLocal: boolean]
   | readonly ['deletion', deletionId: string, roomId: string, request: string]
-  | readonly ['cross_signing', userNid: number, identity: CrossSigningIdentity]
+  // The release before, on the database of this one, notes these two without what is now.
+  | readonly ['cross_signing', userNid: number, identity: CrossSigningIdentity | undefined]
   | readonly ['key_backup', userNid: number, version: number]
-  | readonly ['block', roomId: string, block: RoomBlock | null]
+  | readonly ['block', roomId: string, block: RoomBlock | null | undefined]
 
 /** What an account may, and by which password. */
 export interface AccountStanding {
