@@ -7,6 +7,9 @@ import { createSessions } from './domain/accounts/sessions.ts'
 import { type Diagnostics, NO_DIAGNOSTICS } from './domain/admin/diagnostics.ts'
 import type { Base, HomeserverBase } from './domain/base.ts'
 import type { Clock, Random } from './domain/clock.ts'
+import { joinNodes, type StandBy } from './domain/cluster/join.ts'
+import type { NodeLease } from './domain/cluster/node-lease.ts'
+import { ownFacts } from './domain/cluster/own-facts.ts'
 import { createKeyRing } from './domain/federation/key-ring.ts'
 import { createOwnKeys } from './domain/federation/own-keys.ts'
 import type { OwnSigningKey } from './domain/federation/own-signing-key.ts'
@@ -23,6 +26,7 @@ import type { Tracing } from './domain/tracing.ts'
 import { createUsers } from './domain/users.ts'
 import { openOutbound } from './outbound/outbound.ts'
 import { createKeyFetcher } from './outbound/server-keys.ts'
+import { sessionName } from './store/cluster/nodes.ts'
 import { openDatabase } from './store/db/db.ts'
 import { openLedger } from './store/db/ledger.ts'
 import { traceDatabase } from './store/db/traced-database.ts'
@@ -43,6 +47,8 @@ export interface ContextOptions {
   /** Where spans go; nowhere by default. */
   readonly tracing?: Tracing | undefined
   readonly log: Logger
+  /** How to stand by for a node of the cluster that serves. Without it, this process waits for one lease at most. */
+  readonly standBy?: StandBy | undefined
   /** The memory budget for cached rooms; by default that of `limits.ts`. */
   readonly roomMemoryBytes?: number
 }
@@ -58,10 +64,16 @@ export interface Context {
   listening?(): void
   /** Ends long polls with 200, because the server is stopping. */
   drain(): void
+  /** Resolves if another node took the place of this one: this process must end, and write nothing more. */
+  readonly lost: Promise<void>
   close(): Promise<void>
 }
 
-/** Opens what the rest is made of. */
+/**
+ * Opens what the rest is made of, and takes the place of the node that writes: from then on, no other process changes what is read.
+ *
+ * @throws as `joinNodes`
+ */
 export async function openBase(options: ContextOptions): Promise<Base> {
   const { clock = Date, config, connection, identityKeys, log, metrics, signingKey, version } = options
   const random: Random = { bytes: randomBytes }
@@ -71,8 +83,20 @@ export async function openBase(options: ContextOptions): Promise<Base> {
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const pages = await loadPages(config)
   const { tracing } = options
-  const opened = openDatabase({ connection, poolSize: config.database.pool_size, observer: metrics.database })
+  const own = ownFacts({ config, signingKey, identityKeys, version, random })
+  let node: NodeLease | undefined
+  const opened = openDatabase({
+    connection,
+    poolSize: config.database.pool_size,
+    observer: metrics.database,
+    // Alone, nobody has to tell these connections from those of another node.
+    ...(own.cluster !== undefined && {
+      name: sessionName(own.holder),
+      mayWrite: () => node === undefined || node.isHeld(),
+    }),
+  })
   const db = tracing === undefined ? opened : traceDatabase(opened, tracing.run)
+  node = await joinNodes({ db, own, clock, log, standBy: options.standBy })
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   const ready = () =>
@@ -96,6 +120,7 @@ export async function openBase(options: ContextOptions): Promise<Base> {
     messenger,
     pages,
     db,
+    node,
     fetcher,
     serverKeys,
     ready,
@@ -111,6 +136,7 @@ export async function openHomeserverBase(options: ContextOptions): Promise<Homes
   return {
     config,
     db,
+    node: base.node,
     clock,
     random: base.random,
     log: base.log,

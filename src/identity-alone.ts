@@ -16,15 +16,12 @@ import { createServer } from './http/server.ts'
 import { createIdentity, identityWorkers } from './identity-role.ts'
 import { identityAdminPlugin } from './routes/admin/plugin.ts'
 import { identityPlugin } from './routes/identity/plugin.ts'
-import { claimWriter, WRITER } from './store/db/writer-lock.ts'
 import { startJanitor } from './workers/janitor.ts'
 
 /** The identity service without a homeserver: the counterpart of `context.ts` and `app.ts` without rooms. */
 export async function createContext(options: ContextOptions): Promise<Context> {
   const base = await openBase(options)
   const { config, clock, log, metrics, version, outbound, messenger, pages, db } = base
-  const claim = db.dedicated((client) => claimWriter(client, WRITER))
-  await claim.query('SELECT 1')
   const identity = createIdentity(base, { userOf: async () => undefined })
   const admin = {
     operators: createOperators({ db, clock, sessions: { find: () => undefined } }),
@@ -36,6 +33,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const rateLimits = createRateLimits({ config, clock, overrides: rateLimitOverrides })
   const running: readonly LifecyclePart[] = [
     { name: 'database', stop: db.close },
+    { name: 'its place among the nodes', stop: base.node.leave },
     { name: 'calls to others', stop: outbound.close },
     { name: 'messenger', stop: () => messenger.close() },
     worker('janitor', () => startJanitor({ db, clock, log, chores: identityChores(config) })),
@@ -56,6 +54,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     log,
     ready: base.ready,
     drain() {},
+    lost: base.node.lost,
     close: () => stopAll(running, log),
   }
 }

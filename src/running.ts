@@ -22,6 +22,7 @@ export async function startAreas(areas: Areas): Promise<Context> {
     ready,
     listening: areas.sending.outgoing.open,
     drain: areas.syncBase.notifier.drain,
+    lost: areas.base.node.lost,
     close: () => stopAll(running, log),
   }
 }
@@ -30,10 +31,12 @@ export async function startAreas(areas: Areas): Promise<Context> {
 function runningParts(areas: Areas): readonly LifecyclePart[] {
   const { base, rooms, accounts, addresses, appserviceBase, appservices, eventsOut, media } = areas
   const { sending, newNeighbours } = areas
-  const { db, outbound, messenger } = base
+  const { db, node, outbound, messenger } = base
   const ownHomeserver = { serverName: base.config.server_name, bound: rooms.acting.thirdPartyInvites.bound }
   return [
     { name: 'the database', stop: db.close },
+    // Given back last: the next node begins at once.
+    { name: 'its place among the nodes', stop: node.leave },
     { name: 'passwords', stop: accounts.passwords.close },
     { name: 'sessions', stop: base.sessions.close },
     // Listed before the client that it calls with, so it stops after it: closing the client ends the calls in flight.

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -6,11 +7,14 @@ import type { Context, ContextOptions } from './base.ts'
 import type { CertificateFiles } from './cli/serve/certificate.ts'
 import { answerHealth, type Health } from './cli/serve/health.ts'
 import type { Config } from './config/schema.ts'
+import { meetNodes } from './domain/cluster/join.ts'
+import { ownFacts } from './domain/cluster/own-facts.ts'
 import type { Services } from './domain/services.ts'
 import { createConnections } from './http/connections.ts'
 import { type HttpsListeners, listenHttps } from './http/https.ts'
 import { sendJson } from './http/reply.ts'
 import { listenUnix } from './http/unix-socket.ts'
+import { openDatabase } from './store/db/db.ts'
 import { prepareDatabase } from './store/db/prepare.ts'
 
 export interface ServerOptions extends ContextOptions {
@@ -26,6 +30,8 @@ export interface RunningServer {
   readonly port: number
   readonly httpsPorts: readonly number[]
   readonly services: Services
+  /** Resolves if another node took the place of this one: the process must end at once, and write nothing more. */
+  readonly lost: Promise<void>
   /** Stops accepting, lets requests end, then closes the database connections. */
   close(): Promise<void>
 }
@@ -38,6 +44,7 @@ const DRAIN_MS = 7_000
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, connection, health, certificate, log } = options
   const isHomeserver = config.roles.includes('client')
+  await fitAmongNodes(options)
   health.enter('migrating')
   const { applied, newer } = await prepareDatabase(connection, options.migrations, config.server_name)
   if (newer.length > 0)
@@ -84,7 +91,20 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await context.close()
   }
   const { port } = app.server.address() as AddressInfo
-  return { port, httpsPorts: https?.ports ?? [], services: context.services, close }
+  return { port, httpsPorts: https?.ports ?? [], services: context.services, lost: context.lost, close }
+}
+
+/** A process that does not belong to the cluster must not migrate its database. */
+async function fitAmongNodes(options: ServerOptions): Promise<void> {
+  const { config, connection, signingKey, identityKeys, version } = options
+  const own = ownFacts({ config, signingKey, identityKeys, version, random: { bytes: randomBytes } })
+  if (own.cluster === undefined) return
+  const db = openDatabase({ connection, poolSize: 1 })
+  try {
+    await meetNodes(db, own)
+  } finally {
+    await db.close()
+  }
 }
 
 async function drain(

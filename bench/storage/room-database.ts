@@ -9,6 +9,7 @@ import { migrate } from '../../src/store/db/migrate.ts'
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts'
 import { writeEventBatch } from '../../src/store/events/event-batch.ts'
 import { saveCheckpoint } from '../../src/store/events/state.ts'
+import { takePlace } from '../../test/support/place.ts'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
 import { batchOf, GrowingRoom, type Mix } from './growing-room.ts'
 
@@ -55,6 +56,7 @@ export async function openRoomDatabase(): Promise<RoomDatabase> {
     await remove()
     throw error
   })
+  const place = await takePlace(db)
   let lastNid = 0
   let lastRoom = 0
   return {
@@ -65,7 +67,7 @@ export async function openRoomDatabase(): Promise<RoomDatabase> {
       for (let made = 0, each: number; made < eventsEach; made += each) {
         each = Math.min(Math.max(1, Math.floor(EVENTS_PER_COMMIT / count)), eventsEach - made)
         for (let n = 0; n < each; n++) for (const room of rooms) room.step()
-        const { advanced } = await writeEventBatch(db, batchOf(rooms))
+        const { advanced } = await writeEventBatch(db, batchOf(rooms), place)
         if (advanced.size !== count) throw new Error(`${count - advanced.size} rooms were not written`)
         for (const room of rooms) await checkpoint(db, room)
       }

@@ -2,6 +2,7 @@ import type { ServerName } from '../core/ids.ts'
 import { type Static, Type } from '../core/shapes.ts'
 import { backupSection } from './backup.ts'
 import { callsSection } from './calls.ts'
+import { clusterSection } from './cluster.ts'
 import { federationSection } from './federation.ts'
 import { httpsSection } from './https.ts'
 import { identitySection } from './identity.ts'
@@ -104,6 +105,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     ),
     pool_size: integer('Connections used for transactions, besides the one for reads.', 6, 1, 200),
   }),
+  cluster: clusterSection,
   log: section('Logging, to standard output.', {
     level: choice('Lowest level written.', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
     format: choice(

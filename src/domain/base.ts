@@ -8,6 +8,7 @@ import type { Ledger } from '../store/db/ledger.ts'
 import type { Sessions } from './accounts/sessions.ts'
 import type { Diagnostics } from './admin/diagnostics.ts'
 import type { Clock, Random } from './clock.ts'
+import type { NodeLease } from './cluster/node-lease.ts'
 import type { ServerKeyRing } from './federation/key-ring.ts'
 import type { OwnKeys } from './federation/own-keys.ts'
 import type { OwnSigningKey } from './federation/own-signing-key.ts'
@@ -28,6 +29,8 @@ import type { Users } from './users.ts'
 export interface Base {
   readonly config: Config
   readonly db: Database
+  /** The place of this process among the nodes. */
+  readonly node: NodeLease
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger

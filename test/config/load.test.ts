@@ -25,6 +25,7 @@ function problems(text: string, more: Partial<ConfigSources> = {}): string {
 
 /** Options that are nothing without others. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  'cluster.secret': ['database.url=postgres://localhost/hearth'],
   'https.certificate_file': ['https.key_file=k'],
   'https.key_file': ['https.certificate_file=c'],
   'calls.livekit.url': ['calls.livekit.api_key=k', `calls.livekit.api_secret=${'s'.repeat(32)}`],

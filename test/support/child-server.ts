@@ -19,6 +19,8 @@ export interface ChildServer {
   /** Milliseconds from spawning the process to its being ready, at the last start. */
   startedInMs(): number
   start(): Promise<void>
+  /** Starts the process and does not wait until it is ready. */
+  begin(): void
   /** Sends the signal and waits until the process is gone. */
   kill(signal: NodeJS.Signals): Promise<void>
   waitReady(timeoutMs?: number): Promise<void>
@@ -61,7 +63,8 @@ export async function startChildServer(options: ChildServerOptions = {}): Promis
   return server
 }
 
-async function prepareChildServer(options: ChildServerOptions): Promise<ChildServer> {
+/** Everything for a server but its process, which the caller starts. */
+export async function prepareChildServer(options: ChildServerOptions): Promise<ChildServer> {
   const dataDir = options.folder ?? (await mkdtemp(join(tmpdir(), 'hearth-')))
   await mkdir(dataDir, { recursive: true })
   const port = await freePort()
@@ -98,8 +101,7 @@ async function prepareChildServer(options: ChildServerOptions): Promise<ChildSer
     return false
   }
 
-  async function start(): Promise<void> {
-    const begun = performance.now()
+  function begin(): void {
     child = spawn(
       process.execPath,
       [...(options.nodeArgs ?? []), (options.mainFile ?? mainFile)(), 'serve', ...(options.args ?? [])],
@@ -113,6 +115,11 @@ async function prepareChildServer(options: ChildServerOptions): Promise<ChildSer
     }
     child.stdout?.on('data', keep)
     child.stderr?.on('data', keep)
+  }
+
+  async function start(): Promise<void> {
+    const begun = performance.now()
+    begin()
     await waitReady()
     startedInMs = performance.now() - begun
   }
@@ -137,6 +144,7 @@ async function prepareChildServer(options: ChildServerOptions): Promise<ChildSer
     dataDir,
     pid: () => child?.pid ?? 0,
     isRunning,
+    begin,
     startedInMs: () => startedInMs,
     start,
     kill,

@@ -2,6 +2,7 @@ import type { Config } from '../../src/config/schema.ts'
 import type { SigningKey } from '../../src/core/signing/key.ts'
 import { createUserSettings } from '../../src/domain/accounts/account-services.ts'
 import type { HomeserverBase } from '../../src/domain/base.ts'
+import { joinNodes } from '../../src/domain/cluster/join.ts'
 import { stopAll } from '../../src/domain/lifecycle.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
 import { OPEN_GATE } from '../../src/domain/moderation/gate.ts'
@@ -20,6 +21,7 @@ import type { Peers } from '../../src/outbound/peers.ts'
 import { openLedger } from '../../src/store/db/ledger.ts'
 import { NO_NEWS } from './no-news.ts'
 import { NOBODY_ELSEWHERE } from './nobody-elsewhere.ts'
+import { ALONE } from './place.ts'
 
 /** The real room engine over a real database, alone: others are asked by what a test gives, and told nothing. */
 export interface RoomEngine
@@ -46,6 +48,7 @@ export async function openRoomEngine(parts: {
   const base = {
     config,
     db,
+    node: await joinNodes({ db, own: ALONE, clock, log }),
     ledger,
     restores: NEVER_RESTORED,
     users,

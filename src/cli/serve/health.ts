@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-export type Phase = 'starting' | 'migrating' | 'running' | 'draining'
+export type Phase = 'starting' | 'migrating' | 'standing by' | 'running' | 'draining'
 
 export interface Health {
   enter(phase: Phase): void

@@ -3,6 +3,7 @@ import { createLiveConfig, type LiveConfig } from '../../config/live.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { createServerPolicy } from '../../core/server-policy.ts'
 import { signingDisagreement } from '../../core/signing/agreement.ts'
+import { StandByEnded } from '../../domain/cluster/join.ts'
 import { createMetrics } from '../../domain/metrics.ts'
 import { startServer } from '../../server.ts'
 import { CONFIG_OPTIONS, type Command, configFile, EXIT, type Host, readConfig, UsageError } from '../command.ts'
@@ -46,12 +47,20 @@ export const serveCommand: Command = {
     if (isBelowFloor(host.nodeVersion))
       log.warn({ node: host.nodeVersion }, 'others can stop this release of Node.js: move to Node.js 24')
     host.onCrash((error) => log.fatal({ err: error }, 'an error that nobody expected; the server ends'))
-    const stop = stopRequested(host.stopSignal())
+    const signal = host.stopSignal()
+    const stop = stopRequested(signal)
     const flags = [
       ...(values.config === undefined ? [] : ['--config', values.config]),
       ...set.flatMap((one) => ['--set', one]),
     ]
-    const running = await start(host, { live, serverLog, read, flags })
+    const running = await start(host, { live, serverLog, read, flags, signal }).catch((error: unknown) => {
+      if (error instanceof StandByEnded) return undefined
+      throw error
+    })
+    if (running === undefined) {
+      log.info('stopped while standing by')
+      return EXIT.ok
+    }
     const seconds = (performance.now() - begun) / 1000
     optimiseSooner()
     giveBackMemory()
@@ -59,7 +68,13 @@ export const serveCommand: Command = {
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
     log.info({ port: running.port, ms: Math.round(seconds * 1000) }, 'ready')
     notifyReady(host.env, log)
-    await stop
+    const wasLost = await Promise.race([running.lost.then(() => true), stop])
+    if (wasLost) {
+      // As after a crash: what a stop would still write may contradict what the other node writes.
+      log.fatal('another node took the place of this one, which did not say in time that it runs; this process ends')
+      serverLog.sampling.flush()
+      return EXIT.failure
+    }
     log.info('stopping')
     await running.stop()
     serverLog.sampling.flush()
@@ -73,6 +88,8 @@ interface StartParts {
   readonly serverLog: ServerLog
   readonly read: () => LoadedConfig
   readonly flags: readonly string[]
+  /** Aborted when the process is to stop. */
+  readonly signal: AbortSignal
 }
 
 function stopRequested(signal: AbortSignal): Promise<void> {
@@ -80,7 +97,7 @@ function stopRequested(signal: AbortSignal): Promise<void> {
 }
 
 /** Starts everything in order, and stops it in the opposite order, also if one of the steps fails. */
-async function start(host: Host, { live, serverLog, read, flags }: StartParts) {
+async function start(host: Host, { live, serverLog, read, flags, signal }: StartParts) {
   const { config } = live
   const { log } = serverLog
   const undo: (() => Promise<void> | undefined)[] = []
@@ -129,6 +146,13 @@ async function start(host: Host, { live, serverLog, read, flags }: StartParts) {
       diagnostics: diagnosticsOf({ live, serverLog, read, metrics }),
       health,
       certificate,
+      standBy: {
+        signal,
+        began(address: string | undefined) {
+          health.enter('standing by')
+          notifyReady(host.env, log, `standing by for ${address ?? 'another node'}`)
+        },
+      },
       log,
     }
     const server = await startServer(options)
@@ -140,8 +164,8 @@ async function start(host: Host, { live, serverLog, read, flags }: StartParts) {
     }
     const sparing = spareMemory(host.residentBytes)
     undo.push(async () => sparing.stop())
-    const { port, httpsPorts } = server
-    return { port, httpsPorts, metricsPort: listener?.port, isEmbedded: embedded !== undefined, stop }
+    const { port, httpsPorts, lost } = server
+    return { port, httpsPorts, lost, metricsPort: listener?.port, isEmbedded: embedded !== undefined, stop }
   } catch (error) {
     await stop()
     throw error

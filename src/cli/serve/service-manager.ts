@@ -8,11 +8,11 @@ const ANSWER_MS = 10_000
  * The message is a datagram to a unix socket, which Node.js cannot send: systemd's own program does. What fails is only logged; the
  * manager then waits for as long as its unit says.
  */
-export function notifyReady(env: Readonly<Record<string, string | undefined>>, log: Logger): void {
+export function notifyReady(env: Readonly<Record<string, string | undefined>>, log: Logger, status = 'serving'): void {
   const { NOTIFY_SOCKET, PATH } = env
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === '') return
   const options = { env: { NOTIFY_SOCKET, PATH }, timeout: ANSWER_MS }
-  execFile('systemd-notify', ['--ready', '--status=serving'], options, (error) => {
+  execFile('systemd-notify', ['--ready', `--status=${status}`], options, (error) => {
     if (error !== null)
       log.warn(
         { reason: error.message },

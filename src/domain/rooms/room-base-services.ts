@@ -1,8 +1,7 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
-import type { Reader } from '../../store/db/db.ts'
-import { claimWriter, WRITER } from '../../store/db/writer-lock.ts'
 import { lastPosition } from '../../store/events/events.ts'
 import type { Base } from '../base.ts'
+import type { NodeLease } from '../cluster/node-lease.ts'
 import { MAX_JOURNALED_CHANGES } from '../limits/sliding-sync.ts'
 import { openShadowBans, type ShadowBans } from '../moderation/shadow-bans.ts'
 import { openPushRules, type PushRules } from '../push/rules.ts'
@@ -25,8 +24,8 @@ import { openStickyEvents, type StickyEvents } from './write/sticky-events.ts'
 
 /** What this process holds of rooms, before anything reads or writes one. */
 export interface RoomBase {
-  /** The connection that writes events. No other process writes to this database meanwhile. */
-  readonly writing: Reader
+  /** The place of this process among the nodes, with the connection that writes events. */
+  readonly node: NodeLease
   /** The budget for all caches of rooms and events. */
   readonly budget: ByteBudget
   readonly events: EventCache
@@ -55,17 +54,14 @@ export interface RoomBase {
   close(): void
 }
 
-/** @throws ProtocolError 503 `M_UNKNOWN` when another process writes to this database */
 export async function openRoomBase(parts: {
-  readonly base: Pick<Base, 'config' | 'db' | 'clock' | 'log'>
+  readonly base: Pick<Base, 'config' | 'db' | 'node' | 'clock' | 'log'>
   /** The memory budget, where it is not the default. */
   readonly memoryBytes?: number | undefined
 }): Promise<RoomBase> {
-  const { config, db, clock, log } = parts.base
+  const { config, db, node, clock, log } = parts.base
   const serverName = config.server_name
-  const writing = db.dedicated((client) => claimWriter(client, WRITER))
-  // From here on, no other process changes what is read.
-  const position = await lastPosition(writing, WRITER)
+  const position = await lastPosition(node.writing, node.writer)
   const { budget, use, close } = openRoomMemory(parts.memoryBytes)
   const events = createEventCache({ db, budget })
   const partialStateRooms = await openPartialStateRooms({ db, clock, log })
@@ -74,7 +70,7 @@ export async function openRoomBase(parts: {
   const threadFollowers = await openThreadFollowers({ db, budget, events })
   const pushRules = await openPushRules({ db, budget, ignoredUsers, threadFollowers })
   return {
-    writing,
+    node,
     budget,
     events,
     registry,

@@ -3,7 +3,6 @@ import type { ServerName } from '../../core/ids.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Database } from '../../store/db/db.ts'
-import { WRITER } from '../../store/db/writer-lock.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Users } from '../users.ts'
@@ -93,8 +92,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
     log,
   )
   const persister = await openPersister({
-    connection: roomBase.writing,
-    writer: WRITER,
+    node: roomBase.node,
     clock,
     log,
     metrics,

@@ -70,7 +70,7 @@ async function slowStatements(reader: Reader): Promise<DatabaseReport['slow_stat
 function runningStatements(reader: Reader): Promise<object[]> {
   return reader.query(
     `SELECT state, wait_event_type, wait_event, round(extract(epoch FROM now() - query_start)::numeric, 1)::text AS seconds, query
-     FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'hearth' AND pid <> pg_backend_pid()
+     FROM pg_stat_activity WHERE datname = current_database() AND application_name ~ '^hearth( [0-9a-f]{16})?$' AND pid <> pg_backend_pid()
        AND query ~ '\\$1|^\\s*SELECT ' AND query !~ $1 AND ${OF_THE_SOURCE}
      ORDER BY query_start LIMIT 50`,
     // A statement with a value in quotes is none of ours: ours have numbers for values, and short words only.

@@ -6,6 +6,7 @@ import {
   prepared,
   type Reader,
   translate,
+  unavailable,
   type Values,
 } from './connection.ts'
 import { WIRE_TYPES } from './wire-types.ts'
@@ -58,6 +59,10 @@ export interface DatabaseOptions {
   /** A query that runs longer than this is cancelled, so that it cannot block its pipeline. Milliseconds. */
   readonly statementTimeoutMs?: number
   readonly observer?: DatabaseObserver | undefined
+  /** What Postgres calls these connections; `hearth` by default. */
+  readonly name?: string | undefined
+  /** Asked before each transaction and before its commit. A process that may not write gets a 503 instead. */
+  readonly mayWrite?: (() => boolean) | undefined
 }
 
 const BULK_CONNECTIONS = 2
@@ -65,14 +70,14 @@ const BULK_CONNECTIONS = 2
 export function openDatabase(options: DatabaseOptions): Database {
   const config: pg.ClientConfig = {
     ...options.connection,
-    application_name: 'hearth',
+    application_name: options.name ?? 'hearth',
     // Queries are small and their plans do not depend on the parameters: planning takes longer than running. They look rows up by key.
     // Without enable_seqscan=off, a plan made while a table was small would scan the table until it is analyzed.
     options: '-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off',
     statement_timeout: options.statementTimeoutMs ?? 60_000,
     connectionTimeoutMillis: 5_000,
   }
-  const { observer } = options
+  const { observer, mayWrite } = options
   const reads = new PipelinedConnection(config, { answered: observer && ((seconds) => observer.read('read', seconds)) })
   const answered = observer && ((seconds: number) => observer.read('bulk', seconds))
   const bulk = new PipelinedConnections(config, { count: BULK_CONNECTIONS, answered })
@@ -84,7 +89,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     query: (text, values) => reads.query(text, values),
     bulk,
-    tx: (work) => transaction(pool, work, observer),
+    tx: (work) => transaction(pool, work, { observer, mayWrite }),
     async scan<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
       try {
         return (await pool.query<Row & pg.QueryResultRow>(prepared(text, values, true))).rows
@@ -109,8 +114,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 async function transaction<T>(
   pool: pg.Pool,
   work: (tx: Tx) => Promise<T>,
-  observer: DatabaseObserver | undefined,
+  { observer, mayWrite }: Pick<DatabaseOptions, 'observer' | 'mayWrite'>,
 ): Promise<T> {
+  if (mayWrite !== undefined && !mayWrite()) throw unavailable()
   const asked = performance.now()
   const client = await pool.connect().catch((error) => {
     throw translate(error)
@@ -135,6 +141,7 @@ async function transaction<T>(
     const result = await work(tx)
     over = true
     await beginning
+    if (mayWrite !== undefined && !mayWrite()) throw unavailable()
     await client.query(command('COMMIT'))
     return result
   } catch (error) {

@@ -33,12 +33,15 @@ interface Entry {
 
 const MAX_GROUP = 256
 
+/** Another process took the positions that were to be given out. Nothing was written. */
+class LedgerMoved extends Error {}
+
 export async function openLedger(db: Database): Promise<Ledger> {
   const [row] = await db.query<{ position: number }>('SELECT position FROM ledger')
   let published = row?.position ?? 0
   let waiting: Entry[] = []
   let draining = false
-  /** The answer to a commit was lost: it may have happened. */
+  /** The answer to a commit was lost, and it may have happened; or another process wrote. */
   let inDoubt = false
   const listeners: (() => void)[] = []
 
@@ -59,10 +62,14 @@ export async function openLedger(db: Database): Promise<Ledger> {
       let position = published
       const results = await db.tx(async (tx) => {
         const writes = group.map((entry) => entry.write(tx, ++position))
-        const [values] = await Promise.all([
+        const [values, moved] = await Promise.all([
           Promise.all(writes),
-          tx.query('UPDATE ledger SET position = $1', [published + group.length]),
+          tx.query('UPDATE ledger SET position = $1 WHERE position = $2 RETURNING position', [
+            published + group.length,
+            published,
+          ]),
         ])
+        if (moved.length === 0) throw new LedgerMoved()
         return values
       })
       group.forEach((entry, index) => {
@@ -73,6 +80,10 @@ export async function openLedger(db: Database): Promise<Ledger> {
         entry.resolve(results[index] as never)
       })
     } catch (error) {
+      if (error instanceof LedgerMoved) {
+        inDoubt = true
+        return commit(group)
+      }
       const isOutage = (error as { status?: number }).status === 503
       if (isOutage) inDoubt = true
       if (isOutage || group.length === 1) for (const entry of group) entry.reject(error)

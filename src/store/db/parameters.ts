@@ -16,10 +16,10 @@ export class Parameters {
     const names = columns.map(([name]) => name).join(', ')
     const [only] = rows
     if (only !== undefined && rows.length === 1) {
-      const values = columns.map(([, type, read]) => `${this.#bind(read(only))}::${type}`)
+      const values = columns.map(([, type, read]) => `${this.value(read(only))}::${type}`)
       return `(VALUES (${values.join(', ')})) AS ${alias} (${names})`
     }
-    const arrays = columns.map(([, type, read]) => `${this.#bind(arrayText(rows, type, read))}::${type}[]`)
+    const arrays = columns.map(([, type, read]) => `${this.value(arrayText(rows, type, read))}::${type}[]`)
     return `unnest(${arrays.join(', ')}) AS ${alias} (${names})`
   }
 
@@ -28,7 +28,8 @@ export class Parameters {
     return this.#bytes.length > 0
   }
 
-  #bind(value: unknown): string {
+  /** Binds a value. Returns the parameter's name. */
+  value(value: unknown): string {
     this.values.push(value)
     return `$${this.values.length}`
   }

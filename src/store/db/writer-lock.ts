@@ -8,7 +8,15 @@ const WRITER_LOCK = 0x4865_7700
 /** Index of the one process that a database has for now. */
 export const WRITER = 0
 
-/** Makes sure that no other process writes events under the same index: their numbers would collide. */
+/** Another process holds the lock. */
+export class WriterPresent extends ProtocolError {}
+
+/**
+ * Makes sure that no other process writes events under the same index: their numbers would collide. The lock is of the session, so it is
+ * free at the moment when the process ends.
+ *
+ * @throws WriterPresent if another process still has it after five seconds
+ */
 export async function claimWriter(client: pg.Client, writer: number): Promise<void> {
   await client.query(`SET lock_timeout = '5s'`)
   try {
@@ -16,7 +24,7 @@ export async function claimWriter(client: pg.Client, writer: number): Promise<vo
   } catch (error) {
     if ((error as { code?: unknown }).code !== '55P03') throw error
     const message = 'another Hearth is using this database: stop it, or give this one a database of its own'
-    throw new ProtocolError('M_UNKNOWN', message, { status: 503 })
+    throw new WriterPresent('M_UNKNOWN', message, { status: 503 })
   }
 }
 

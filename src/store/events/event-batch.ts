@@ -1,3 +1,4 @@
+import type { Fence } from '../cluster/nodes.ts'
 import type { Reader } from '../db/connection.ts'
 import { type Column, Parameters } from '../db/parameters.ts'
 import type {
@@ -20,7 +21,7 @@ import type { StickyWrite } from './sticky.ts'
 import { unreadParts } from './unread-writes.ts'
 
 // Tables: room, event, event_gap, early_redaction, state_key, state_change, state_chain, room_filling, room_member, client_txn, event_relation,
-// thread, sticky_event, and those of unread counts
+// thread, sticky_event, and those of unread counts; read: node
 
 export interface BatchOutcome {
   /** The rooms whose head was at the expected version. Nothing of any other room was written. */
@@ -52,19 +53,20 @@ const HEAD: readonly Column<HeadWrite>[] = [
 
 const NOT_REPEATED = 'AND NOT EXISTS (SELECT FROM repeated WHERE repeated.room_nid = i.room_nid)'
 
-function headUpdate(withTxns: boolean): string {
+/** @param holds whether this process still has its place among the nodes; asked once for the statement */
+function headUpdate(withTxns: boolean, holds: string): string {
   return `moved AS (UPDATE room SET head_version = i.head_version, extremities = i.extremities::bigint[], merged = i.merged, depth = i.depth,
     last_pos = i.last_pos, last_nid = i.last_nid, notifiable = i.notifiable,
     state_chain = i.state_chain, state_seq = i.state_seq
-    FROM input i WHERE room.room_nid = i.room_nid AND room.head_version = i.expected AND i.expected > 0
+    FROM input i WHERE room.room_nid = i.room_nid AND room.head_version = i.expected AND i.expected > 0 AND ${holds}
     ${withTxns ? NOT_REPEATED : ''} RETURNING room.room_nid)`
 }
 
-function headInsert(withTxns: boolean): string {
+function headInsert(withTxns: boolean, holds: string): string {
   return `made AS (INSERT INTO room (room_nid, room_id, room_version, head_version, extremities, merged, depth, last_pos, last_nid,
     notifiable, state_chain, state_seq)
     SELECT room_nid, room_id, room_version, head_version, extremities::bigint[], merged, depth, last_pos, last_nid,
-    notifiable, state_chain, state_seq FROM input i WHERE i.expected = 0 ${withTxns ? NOT_REPEATED : ''}
+    notifiable, state_chain, state_seq FROM input i WHERE i.expected = 0 AND ${holds} ${withTxns ? NOT_REPEATED : ''}
     ON CONFLICT DO NOTHING RETURNING room_nid)`
 }
 
@@ -256,18 +258,24 @@ const TXN_INSERT = `remembered AS (INSERT INTO client_txn (token_nid, txn_hash, 
 /**
  * Writes a batch in one statement, so in one transaction and one fsync.
  *
- * A room is written only if its head is at the expected version and none of its transaction ids was used before. Parts that the batch does
+ * Nothing is written if another process took the place of this one. A room is written only if its head is at the expected version and none
+ * of its transaction ids was used before. Parts that the batch does
  * not have (for example, state changes) are left out of the statement.
  */
-export async function writeEventBatch(connection: Reader, batch: EventBatch): Promise<BatchOutcome> {
+export async function writeEventBatch(
+  connection: Reader,
+  batch: EventBatch,
+  { writer, fence }: Fence,
+): Promise<BatchOutcome> {
   const p = new Parameters()
+  const holds = `(SELECT fence FROM node WHERE node = ${p.value(writer)}::int) = ${p.value(fence)}::bigint`
   const withTxns = batch.txns.length > 0
   const makes = batch.heads.some((head) => head.expected === 0)
   const parts = [
     `input AS (SELECT * FROM ${p.table(batch.heads, 'i', HEAD)})`,
     ...(withTxns ? [txnInput(p, batch.txns)] : []),
-    headUpdate(withTxns),
-    ...(makes ? [headInsert(withTxns)] : []),
+    headUpdate(withTxns, holds),
+    ...(makes ? [headInsert(withTxns, holds)] : []),
     `advanced AS (SELECT room_nid FROM moved${makes ? ' UNION ALL SELECT room_nid FROM made' : ''})`,
     ...(batch.events.length > 0 ? [eventInsert(p, batch.events)] : []),
     ...(batch.promoted.length > 0 ? [promotion(p, batch.promoted)] : []),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { EventId } from '../../../src/core/ids.ts'
+import type { Fence } from '../../../src/store/cluster/nodes.ts'
 import { writeEventBatch } from '../../../src/store/events/event-batch.ts'
 import type { EventRow } from '../../../src/store/events/events.ts'
 import { NO_RELATIONS } from '../../../src/store/events/relation-writes.ts'
@@ -8,12 +9,15 @@ import { giveUpChains } from '../../../src/store/events/state-collection.ts'
 import { NO_UNREAD } from '../../../src/store/events/unread-writes.ts'
 import { createStateCollector } from '../../../src/workers/state-collector.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { takePlace } from '../../support/place.ts'
 import { waitUntil } from '../../support/wait.ts'
 import { entriesOf, ForkedRoom, seededRandom, sorted } from './forked-room.ts'
 
 let database: TestDatabase
+let place: Fence
 beforeAll(async () => {
   database = await createTestDatabase()
+  place = await takePlace(database.db)
 })
 afterAll(() => database.drop())
 
@@ -176,40 +180,44 @@ describe('collection beside a writer', () => {
 
   /** A write that has the room stand on a chain that nothing else refers to. */
   const standOn = (chain: number, expected: number) =>
-    writeEventBatch(database.db, {
-      heads: [
-        {
-          roomNid: room.nid,
-          roomId: `!room${room.nid}`,
-          roomVersion: '12',
-          expected,
-          version: expected + 1,
-          extremities: [],
-          merged: 0,
-          depth: 2,
-          lastPos: 2,
-          lastNid: 2,
-          notifiable: 0,
-          stateChain: chain,
-          stateSeq: 0,
-        },
-      ],
-      events: [eventAt(room.nid, chain, expected)],
-      promoted: [],
-      chains: [],
-      resynced: [],
-      gaps: [],
-      filled: [],
-      earlyRedactions: [],
-      keys: [],
-      changes: [],
-      members: [],
-      unread: NO_UNREAD,
-      txns: [],
-      redactions: [],
-      relations: NO_RELATIONS,
-      sticky: [],
-    })
+    writeEventBatch(
+      database.db,
+      {
+        heads: [
+          {
+            roomNid: room.nid,
+            roomId: `!room${room.nid}`,
+            roomVersion: '12',
+            expected,
+            version: expected + 1,
+            extremities: [],
+            merged: 0,
+            depth: 2,
+            lastPos: 2,
+            lastNid: 2,
+            notifiable: 0,
+            stateChain: chain,
+            stateSeq: 0,
+          },
+        ],
+        events: [eventAt(room.nid, chain, expected)],
+        promoted: [],
+        chains: [],
+        resynced: [],
+        gaps: [],
+        filled: [],
+        earlyRedactions: [],
+        keys: [],
+        changes: [],
+        members: [],
+        unread: NO_UNREAD,
+        txns: [],
+        redactions: [],
+        relations: NO_RELATIONS,
+        sticky: [],
+      },
+      place,
+    )
 
   it('a write that waits for it and was built on what was known before is refused', async () => {
     const [chain] = unused()

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino'
-import { DiskFull, type Reader } from '../../../store/db/db.ts'
+import { DiskFull } from '../../../store/db/db.ts'
 import { writeEventBatch } from '../../../store/events/event-batch.ts'
 import { lastPosition } from '../../../store/events/events.ts'
 import type { Clock } from '../../clock.ts'
+import type { NodeLease } from '../../cluster/node-lease.ts'
 import type { Metrics } from '../../metrics.ts'
 import { onceAMinute } from '../../once-a-minute.ts'
 import type { Room } from '../room/room.ts'
@@ -24,8 +25,7 @@ export interface Persister {
 }
 
 export interface PersisterParts {
-  readonly connection: Reader
-  readonly writer: number
+  readonly node: Pick<NodeLease, 'writer' | 'fence' | 'writing'>
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Pick<Metrics, 'observeCommit'>
@@ -42,7 +42,8 @@ export interface PersisterParts {
 const ASK_AGAIN_MS = 1_000
 
 export async function openPersister(parts: PersisterParts): Promise<Persister> {
-  let last = await lastPosition(parts.connection, parts.writer)
+  const { node } = parts
+  let last = await lastPosition(node.writing, node.writer)
   let published = last
   let committedUpTo = last
   const queue = new UnitQueue(parts.refused)
@@ -60,7 +61,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
    * to end.
    */
   async function resolveDoubt(): Promise<void> {
-    const position = await lastPosition(parts.connection, parts.writer)
+    const position = await lastPosition(node.writing, node.writer)
     isInDoubt = false
     if (position <= committedUpTo) return
     committedUpTo = position
@@ -82,7 +83,7 @@ export async function openPersister(parts: PersisterParts): Promise<Persister> {
       const begun = performance.now()
       const units = group.map(({ unit }) => unit)
       const batch = toBatch(units, parts.clock.now())
-      const { advanced, repeated } = await writeEventBatch(parts.connection, batch)
+      const { advanced, repeated } = await writeEventBatch(node.writing, batch, node)
       parts.metrics.observeCommit(batch.events.length, (performance.now() - begun) / 1000)
       const earlier = new Map(repeated.map(({ tokenNid, hash, eventId }) => [`${tokenNid} ${hash}`, eventId]))
       for (const waiting of group) settle(waiting, advanced, earlier)

@@ -1,0 +1,130 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import {
+  databaseTime,
+  endSessions,
+  findNode,
+  type NodeFacts,
+  type NodeRow,
+  restoreFence,
+  takeNode,
+} from '../../store/cluster/nodes.ts'
+import type { Database } from '../../store/db/db.ts'
+import { claimWriter, WRITER, WriterPresent } from '../../store/db/writer-lock.ts'
+import type { Clock } from '../clock.ts'
+import { NODE_LEASE_MARGIN_MS, NODE_LEASE_MS, NODE_LOOK_MS } from '../limits/cluster.ts'
+import { isServing, mustAgreeOnTime, mustFit, NodeRefused } from './node-fit.ts'
+import { keepNode, type NodeLease } from './node-lease.ts'
+
+export interface JoinParts {
+  readonly db: Pick<Database, 'query' | 'dedicated'>
+  readonly own: NodeFacts
+  readonly clock: Clock
+  readonly log: Logger
+  /** Without it, a process that finds the place taken waits for one lease at most. */
+  readonly standBy?: StandBy | undefined
+}
+
+export interface StandBy {
+  /** Called when this process begins to stand by. @param address of the node that serves, if one does */
+  began(address: string | undefined): void
+  /** Ends standing by. */
+  readonly signal: AbortSignal
+}
+
+/** This process was stopped while it stood by. */
+export class StandByEnded extends Error {}
+
+/**
+ * Takes the place of the node that writes. Alone, that is at once or not at all; in a cluster, this process stands by until the place is free.
+ *
+ * @throws NodeRefused if this process does not belong here; WriterPresent if another one has the database
+ */
+export function joinNodes(parts: JoinParts): Promise<NodeLease> {
+  return parts.own.cluster === undefined ? serveAlone(parts) : joinCluster(parts)
+}
+
+/**
+ * Refuses a process that does not belong to the cluster before it changes anything: before it migrates the database, above all.
+ *
+ * @throws NodeRefused
+ */
+export async function meetNodes(db: Pick<Database, 'query'>, own: NodeFacts): Promise<void> {
+  const found = await findNode(db, WRITER)
+  if (isServing(found)) mustFit(own, found)
+}
+
+/** The lock of a session guards the place, so it is free at the moment when the process ends. */
+async function serveAlone({ db, own }: JoinParts): Promise<NodeLease> {
+  const writer = WRITER
+  let fence: number | undefined
+  const writing = db.dedicated(async (client) => {
+    await claimWriter(client, writer)
+    if (fence !== undefined) await restoreFence(client, { writer, fence })
+  })
+  const found = await findNode(db, writer)
+  if (isServing(found)) mustFit(own, found)
+  fence = await takeNode(writing, writer, own, 0)
+  if (fence === undefined) throw new NodeRefused('another node has just begun to serve from this database')
+  return { writer, fence, writing, isHeld: () => true, lost: new Promise(() => {}), leave: async () => {} }
+}
+
+async function joinCluster(parts: JoinParts): Promise<NodeLease> {
+  const { db, clock, log, standBy } = parts
+  mustAgreeOnTime(clock.now(), await databaseTime(db))
+  let isStandingBy = false
+  let looks = 0
+  for (;;) {
+    const outcome = await attempt(parts, looks++ === 0)
+    if ('lease' in outcome) return outcome.lease
+    if (!isStandingBy) {
+      isStandingBy = true
+      log.info({ serving: outcome.serving }, 'another node serves; this one stands by')
+      standBy?.began(outcome.serving)
+    }
+    if (standBy === undefined && looks * NODE_LOOK_MS > NODE_LEASE_MS + NODE_LEASE_MARGIN_MS)
+      throw new NodeRefused('a node of this cluster serves, and cannot be asked: stop it, or try again where it runs')
+    await pause(NODE_LOOK_MS, undefined, { signal: standBy?.signal }).catch(() => {
+      throw new StandByEnded('this node was stopped while it stood by')
+    })
+  }
+}
+
+/** Takes the place if it is free, or says who serves. A database that is away ends nobody's standing by, only a start. */
+async function attempt(
+  parts: JoinParts,
+  isFirst: boolean,
+): Promise<{ readonly lease: NodeLease } | { readonly serving: string | undefined }> {
+  try {
+    const found = await findNode(parts.db, WRITER)
+    if (isServing(found)) mustFit(parts.own, found)
+    const lease = isServing(found) ? undefined : await take(parts, found)
+    return lease === undefined ? { serving: found?.address } : { lease }
+  } catch (error) {
+    if (isFirst || (error as { status?: number }).status !== 503) throw error
+    return { serving: undefined }
+  }
+}
+
+/** Takes the place if nobody is quicker. @param before who had it last */
+async function take(parts: JoinParts, before: NodeRow | undefined): Promise<NodeLease | undefined> {
+  const { db, own } = parts
+  const wasOfCluster = before !== undefined && before.cluster !== null
+  if (wasOfCluster) await endSessions(db, before.holder)
+  const writing = db.dedicated((client) => claimWriter(client, WRITER))
+  const askedAt = performance.now()
+  try {
+    const fence = await takeNode(writing, WRITER, own, NODE_LEASE_MS)
+    if (fence !== undefined) return keepNode(parts, { writer: WRITER, fence, writing, askedAt })
+  } catch (error) {
+    // Its lock must not outlive the attempt.
+    await writing.close()
+    if (!(error instanceof WriterPresent)) throw error
+    if (wasOfCluster) return undefined
+    throw new NodeRefused(
+      'a Hearth without cluster.secret uses this database: give it the same cluster.secret and start it again, or give this one a database of its own',
+    )
+  }
+  await writing.close()
+  return undefined
+}

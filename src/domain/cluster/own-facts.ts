@@ -1,0 +1,33 @@
+import { createHmac } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Config } from '../../config/schema.ts'
+import type { NodeFacts } from '../../store/cluster/nodes.ts'
+import type { Random } from '../clock.ts'
+import type { OwnSigningKey } from '../federation/own-signing-key.ts'
+import type { IdentityKeyRing } from '../identity/keys.ts'
+
+/** What this process says of itself to the other nodes. The keys are those in use at the moment when they are read. */
+export function ownFacts(parts: {
+  readonly config: Pick<Config, 'server_name' | 'listen' | 'cluster'>
+  readonly signingKey: Pick<OwnSigningKey, 'keyId' | 'publicKey'>
+  readonly identityKeys: Pick<IdentityKeyRing, 'current'>
+  readonly version: string
+  readonly random: Random
+}): NodeFacts {
+  const { config, signingKey, identityKeys, version, random } = parts
+  const { secret } = config.cluster
+  return {
+    holder: random.bytes(8).toString('hex'),
+    address: `${hostname()}:${config.listen.port}`,
+    release: version,
+    get keys() {
+      return `${signingKey.keyId} ${signingKey.publicKey} ${identityKeys.current.publicKey}`
+    },
+    cluster: secret === undefined ? undefined : proofOf(secret, config.server_name),
+  }
+}
+
+/** Shows that two nodes have the same secret, and tells nobody which. */
+function proofOf(secret: string, serverName: string): string {
+  return createHmac('sha256', secret).update(`hearth cluster ${serverName}`).digest('base64url')
+}

@@ -1,0 +1,13 @@
+/** Limits on the nodes of a cluster. */
+
+/** How long the place of a node is its own after it last said that it runs, by the clock of the database. */
+export const NODE_LEASE_MS = 10_000
+/** A node counts on its place for this much less, by its own clock. */
+export const NODE_LEASE_MARGIN_MS = 2_000
+/** How often it says that it runs, and how soon again if the database did not answer. */
+export const NODE_RENEWAL_MS = 2_000
+export const NODE_RENEWAL_RETRY_MS = 500
+/** How often a node that stands by looks whether the place is free. */
+export const NODE_LOOK_MS = 250
+/** How far apart the clocks of a node and of the database may be. */
+export const MAX_CLOCK_DIFFERENCE_MS = 60_000

@@ -1,0 +1,147 @@
+import { copyFile, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findNode } from '../../src/store/cluster/nodes.ts'
+import { WRITER } from '../../src/store/db/writer-lock.ts'
+import { type Account, type Api, createRoom, openApi, register, sendText } from '../support/api.ts'
+import { type ChildServer, prepareChildServer } from '../support/child-server.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const SECRET = 'a secret of the two nodes of this test'
+
+let database: TestDatabase
+let nodes: readonly ChildServer[]
+let apis: readonly Api[]
+let alice: Account
+let room: string
+
+const prepare = (env: Record<string, string> = {}) =>
+  prepareChildServer({
+    env: {
+      HEARTH__DATABASE__URL: database.url,
+      HEARTH__CLUSTER__SECRET: SECRET,
+      HEARTH__REGISTRATION__ENABLED: 'true',
+      HEARTH__RATE_LIMITS__ENABLED: 'false',
+      ...env,
+    },
+  })
+
+/** Nodes of a cluster have the same keys. */
+async function copyKeys(from: ChildServer, to: ChildServer): Promise<void> {
+  await mkdir(join(to.dataDir, 'data'), { recursive: true, mode: 0o700 })
+  for (const name of ['signing.key', 'identity.key'])
+    await copyFile(join(from.dataDir, 'data', name), join(to.dataDir, 'data', name))
+}
+
+const standsBy = (node: ChildServer) => waitUntil('standing by', () => node.output().includes('this one stands by'))
+
+async function bodiesIn(api: Api): Promise<string[]> {
+  const path = `/rooms/${encodeURIComponent(room)}/messages?dir=f&limit=100`
+  const { chunk } = await api.call('GET', path, { token: alice.token })
+  return (chunk as { type: string; content: { body: string } }[])
+    .filter(({ type }) => type === 'm.room.message')
+    .map(({ content }) => content.body)
+}
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  nodes = [await prepare(), await prepare()]
+  apis = nodes.map(({ baseUrl }) => openApi(baseUrl))
+  await nodes[0]!.start()
+  await copyKeys(nodes[0]!, nodes[1]!)
+  alice = await register(apis[0]!, 'alice')
+  room = await createRoom(apis[0]!, alice.token)
+})
+
+afterAll(async () => {
+  for (const api of apis) await api.close()
+  for (const node of nodes) await node.dispose()
+  await database.drop()
+})
+
+describe('two processes over one database', () => {
+  it('the second one stands by, and serves as soon as the first one stops', async () => {
+    const [first, second] = nodes as [ChildServer, ChildServer]
+    await sendText(apis[0]!, alice.token, room, 'one', 'one')
+    const { next_batch: since } = await apis[0]!.call('GET', '/sync', { token: alice.token })
+    second.begin()
+    await standsBy(second)
+    await first.kill('SIGTERM')
+    const begun = performance.now()
+    await second.waitReady()
+    expect(performance.now() - begun).toBeLessThan(15_000)
+    await sendText(apis[1]!, alice.token, room, 'two', 'two')
+    expect(await sendText(apis[1]!, alice.token, room, 'one', 'one')).toMatch(/^\$/)
+    expect(await bodiesIn(apis[1]!)).toEqual(['one', 'two'])
+    const news = await apis[1]!.call('GET', `/sync?since=${encodeURIComponent(since)}`, { token: alice.token })
+    expect(
+      news.rooms.join[room].timeline.events.map((event: { content: { body: string } }) => event.content.body),
+    ).toEqual(['two'])
+  })
+
+  it('a node that is killed is replaced when its lease has ended', { timeout: 90_000 }, async () => {
+    const [first, second] = nodes as [ChildServer, ChildServer]
+    first.begin()
+    await waitUntil('standing by', () => first.output().split('this one stands by').length > 1)
+    await sendText(apis[1]!, alice.token, room, 'three', 'three')
+    await second.kill('SIGKILL')
+    await first.waitReady()
+    expect(await bodiesIn(apis[0]!)).toEqual(['one', 'two', 'three'])
+  })
+
+  it('a node that was stopped for longer than its lease writes nothing when it goes on, and ends', {
+    timeout: 90_000,
+  }, async () => {
+    const [first, second] = nodes as [ChildServer, ChildServer]
+    const before = await findNode(database.db, WRITER)
+    second.begin()
+    await waitUntil('standing by', () => second.output().split('this one stands by').length > 2)
+    process.kill(first.pid(), 'SIGSTOP')
+    // They wait in its socket, and it reads them first when it goes on.
+    const late = Array.from({ length: 8 }, (_, n) =>
+      sendText(apis[0]!, alice.token, room, `late${n}`, 'late').then(
+        () => 'sent',
+        () => 'refused',
+      ),
+    )
+    await second.waitReady()
+    expect((await findNode(database.db, WRITER))?.fence).toBe(before!.fence + 1)
+    await sendText(apis[1]!, alice.token, room, 'four', 'four')
+    process.kill(first.pid(), 'SIGCONT')
+    await waitUntil('the end of the process', () => !first.isRunning())
+    expect(first.output()).toContain('another node took the place of this one')
+    expect(await Promise.all(late)).toEqual(Array(8).fill('refused'))
+    await sendText(apis[1]!, alice.token, room, 'five', 'five')
+    expect(await bodiesIn(apis[1]!)).toEqual(['one', 'two', 'three', 'four', 'five'])
+    const forks = await database.db.query('SELECT extremities FROM room WHERE cardinality(extremities) > 1')
+    expect(forks).toEqual([])
+  })
+
+  it('a process with another secret or other keys ends, and says what to do', async () => {
+    const strangers = [
+      await prepare({ HEARTH__CLUSTER__SECRET: 'a guess at the secret of those nodes' }),
+      await prepare(),
+    ]
+    for (const [stranger, advice] of [
+      [strangers[0]!, 'give all nodes the same one'],
+      [strangers[1]!, 'copy signing.key and identity.key'],
+    ] as const) {
+      stranger.begin()
+      await waitUntil('its end', () => !stranger.isRunning())
+      expect(stranger.output()).toContain(advice)
+      await stranger.dispose()
+    }
+    expect(nodes[1]!.isRunning()).toBe(true)
+  })
+
+  it('a node that stands by stops when it is asked to', async () => {
+    const third = await prepare()
+    await copyKeys(nodes[1]!, third)
+    third.begin()
+    await standsBy(third)
+    await third.kill('SIGTERM')
+    expect(third.output()).toContain('stopped while standing by')
+    await third.dispose()
+  })
+})
