@@ -178,10 +178,3 @@ function copyShort(text: string): number {
   }
   return text.length
 }
-
-/** Text as bytes for a cache. A small buffer is otherwise a slice of 8 KiB, and keeps all of it alive. */
-export function keptBytes(text: string): Buffer {
-  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
-  buffer.write(text)
-  return buffer
-}

@@ -1,8 +1,9 @@
 import type { Membership } from '../../../core/event/content.ts'
+import { type MemberTexts, memberTexts } from '../../../core/event/member-texts.ts'
 import { STICKY, stickyMsOf } from '../../../core/event/sticky.ts'
 import type { RoomId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { type JsonBytes, keptBytes } from '../../../core/json-bytes.ts'
+import type { JsonBytes } from '../../../core/json-bytes.ts'
 import { writeJson } from '../../../core/large-integers.ts'
 import type { EventCache } from './event-cache.ts'
 import { nameOf, type Rendered, type RoomEvent } from './room-event.ts'
@@ -85,7 +86,7 @@ export function isMarkedFor(event: RoomEvent, by: Pick<Reading, 'tokenNid' | 'ea
 /** Writes an event in the client format (client-server API, "Room event format"). */
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
   const { head, unsigned, tail, isSticky } = event.rendered ?? render(event, NOTHING)
-  out.bytes(head)
+  out.text(head)
   const age = Math.max(0, reading.now - event.ts)
   const membership = reading.membershipAt?.(event)
   // This is the case for nearly every event that a sync writes.
@@ -116,22 +117,11 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
 const NOTHING: ReadonlyMap<number, RoomEvent> = new Map()
 
 function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rendered {
-  const { pdu } = event
-  const redacts = pdu.redacts ?? (event.type === 'm.room.redaction' ? pdu.content.redacts : undefined)
-  const content = redacts === undefined ? pdu.content : { ...pdu.content, redacts }
   const replaced = event.replacesNid === undefined ? undefined : loaded.get(event.replacesNid)
   const redaction = event.redactedBy === undefined ? undefined : loaded.get(event.redactedBy)
+  const texts = event.type === 'm.room.redaction' ? undefined : memberTexts(event.json)
+  const isPlain = texts?.isPlain === true
   const previous = replaced && writeJson(replaced.pdu.content)
-  const isSticky = stickyMsOf(pdu) !== undefined
-  const head = [
-    `{"content":${writeJson(content)},"event_id":${JSON.stringify(nameOf(event))}`,
-    isSticky ? `,"${STICKY}":${writeJson(pdu[STICKY])}` : '',
-    `,"origin_server_ts":${pdu.origin_server_ts}`,
-    `,"sender":${JSON.stringify(pdu.sender)}`,
-    pdu.state_key === undefined ? '' : `,"state_key":${JSON.stringify(pdu.state_key)}`,
-    redacts === undefined ? '' : `,"redacts":${writeJson(redacts)}`,
-    `,"type":${JSON.stringify(event.type)},"unsigned":{"age":`,
-  ].join('')
   const unsigned = [
     replaced ? `,"prev_content":${previous},"replaces_state":${JSON.stringify(replaced.id)}` : '',
     replaced ? `,"prev_sender":${JSON.stringify(replaced.sender)}` : '',
@@ -139,12 +129,33 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
     redaction ? `,"redacted_because":${writeJson(redactionNotice(redaction))}` : '',
   ].join('')
   return {
-    head: keptBytes(head),
+    head: isPlain ? headOf(event, texts) : headOfParsed(event),
     unsigned,
-    isSticky,
+    isSticky: !isPlain && stickyMsOf(event.pdu) !== undefined,
     tail: previous === undefined ? '' : `,"prev_content":${previous}`,
     repeated: replaced || redaction ? [replaced, redaction].flatMap(repetitionOf) : NONE,
   }
+}
+
+function headOf(event: RoomEvent, { content, originServerTs, sender, stateKey }: MemberTexts): string {
+  const state = stateKey === undefined ? '' : `,"state_key":${stateKey}`
+  const head = `{"content":${content},"event_id":${JSON.stringify(nameOf(event))},"origin_server_ts":${originServerTs},"sender":${sender}${state},"type":${JSON.stringify(event.type)},"unsigned":{"age":`
+  return head
+}
+
+function headOfParsed(event: RoomEvent): string {
+  const { pdu } = event
+  const redacts = pdu.redacts ?? (event.type === 'm.room.redaction' ? pdu.content.redacts : undefined)
+  const content = redacts === undefined ? pdu.content : { ...pdu.content, redacts }
+  return [
+    `{"content":${writeJson(content)},"event_id":${JSON.stringify(nameOf(event))}`,
+    stickyMsOf(pdu) === undefined ? '' : `,"${STICKY}":${writeJson(pdu[STICKY])}`,
+    `,"origin_server_ts":${pdu.origin_server_ts}`,
+    `,"sender":${JSON.stringify(pdu.sender)}`,
+    pdu.state_key === undefined ? '' : `,"state_key":${JSON.stringify(pdu.state_key)}`,
+    redacts === undefined ? '' : `,"redacts":${writeJson(redacts)}`,
+    `,"type":${JSON.stringify(event.type)},"unsigned":{"age":`,
+  ].join('')
 }
 
 const NONE: readonly [] = []

@@ -1,4 +1,5 @@
 import type { EventReference, Pdu } from '../../../core/event/format.ts'
+import { memberTexts } from '../../../core/event/member-texts.ts'
 import type { EventId, UserId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { parseExact } from '../../../core/large-integers.ts'
@@ -12,7 +13,7 @@ import type { Head } from './head.ts'
 /** The pieces of an event in the client format, cut at the places that differ between readers. */
 export interface Rendered {
   /** From `{` to `"unsigned":{"age":` */
-  readonly head: Buffer
+  readonly head: string
   /** The rest of `unsigned`, without its closing brace. */
   readonly unsigned: string
   /** What follows `unsigned`, without the closing brace of the event. */
@@ -38,7 +39,7 @@ const MAX_REPLIERS = 64
  */
 const MEMBERS_BYTES = 420
 const PARSED_BYTES = 400
-const RENDERED_BYTES = 260
+const RENDERED_BYTES = 130
 const REPETITION_BYTES = 64
 /** Bytes of aggregates without rows, of a row, and of a reader with a map's slot. */
 const AGGREGATES_BYTES = 300
@@ -89,6 +90,7 @@ export class RoomEvent {
   readonly #current: StatePoint | undefined
   #bytes: number
   #pdu: Pdu | undefined
+  #sender: UserId | undefined
 
   /** Whether it was made for one reader: it shows less than the event itself, and no cache shares it. */
   readonly isCopy: boolean
@@ -119,9 +121,8 @@ export class RoomEvent {
     this.#hasRelations = row.has_relations
     this.isCopy = isCopy
     this.#pdu = pdu
-    // A text with any character beyond Latin-1 takes two bytes per character.
-    const textBytes = Buffer.byteLength(row.json) === row.json.length ? row.json.length : 2 * row.json.length
-    this.#bytes = MEMBERS_BYTES + textBytes + 8 * (row.auth_nids?.length ?? 0) + 2 * (row.auth_content?.length ?? 0)
+    this.#bytes =
+      MEMBERS_BYTES + textBytes(row.json) + 8 * (row.auth_nids?.length ?? 0) + 2 * (row.auth_content?.length ?? 0)
     if (pdu) this.#bytes += PARSED_BYTES + this.json.length
   }
 
@@ -183,7 +184,8 @@ export class RoomEvent {
   }
 
   get sender(): UserId {
-    return this.pdu.sender
+    this.#sender ??= this.#pdu?.sender ?? senderIn(this.json) ?? this.pdu.sender
+    return this.#sender
   }
 
   get isState(): boolean {
@@ -338,6 +340,17 @@ export function outlierRow(
   }
 }
 
+/** A text with any character beyond Latin-1 takes two bytes per character. */
+function textBytes(text: string): number {
+  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
+}
+
+/** The sender by the text of an event, without parsing it. The copy does not keep the text alive, which callers may outlive. */
+function senderIn(json: string): UserId | undefined {
+  const texts = memberTexts(json)
+  return texts && (JSON.parse(texts.sender) as UserId)
+}
+
 function bytesOf({ head, unsigned, tail, repeated }: Rendered): number {
-  return RENDERED_BYTES + head.length + unsigned.length + tail.length + REPETITION_BYTES * repeated.length
+  return RENDERED_BYTES + textBytes(head) + unsigned.length + tail.length + REPETITION_BYTES * repeated.length
 }

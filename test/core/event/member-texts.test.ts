@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { memberTexts } from '../../../src/core/event/member-texts.ts'
+import { encodeCanonical } from '../../../src/core/signing/canonical-json.ts'
+import { seededRandom } from '../../store/events/forked-room.ts'
+
+const base = {
+  auth_events: ['$a', '$b'],
+  content: { body: 'hello' },
+  depth: 3,
+  hashes: { sha256: 'x' },
+  origin_server_ts: 1_764_000_000_000,
+  prev_events: [],
+  room_id: '!a:b',
+  sender: '@a:b',
+  signatures: { b: { 'ed25519:1': 'y' } },
+  type: 'm.room.message',
+}
+
+test('finds the members of an event, and nothing inside them', () => {
+  const content = { sender: '@other:b', content: { '"sender":"': ['}', '"', '\\', '\\"', ']'] }, state_key: 'x' }
+  const json = encodeCanonical({ ...base, content })
+  expect(memberTexts(json)).toEqual({
+    content: encodeCanonical(content),
+    sender: '"@a:b"',
+    originServerTs: '1764000000000',
+    stateKey: undefined,
+    isPlain: true,
+  })
+  expect(memberTexts(encodeCanonical({ ...base, state_key: 'a"\\' }))?.stateKey).toBe(JSON.stringify('a"\\'))
+  expect(memberTexts(encodeCanonical({ ...base, 'org.other': [{ a: [] }], zzz: null }))?.isPlain).toBe(true)
+})
+
+test('a redaction and a sticky event are not plain', () => {
+  expect(memberTexts(encodeCanonical({ ...base, redacts: '$a' }))?.isPlain).toBe(false)
+  expect(memberTexts(encodeCanonical({ ...base, msc4354_sticky: { duration_ms: 1 } }))?.isPlain).toBe(false)
+})
+
+test('keeps large integers as they are', () => {
+  const json = '{"content":{"n":9223372036854775807},"origin_server_ts":9007199254740993,"sender":"@a:b"}'
+  expect(memberTexts(json)).toMatchObject({ content: '{"n":9223372036854775807}', originServerTs: '9007199254740993' })
+})
+
+test('leaves what is not canonical, or lacks a member, to the parser', () => {
+  const whole = encodeCanonical(base)
+  expect(memberTexts('{}')).toBeUndefined()
+  expect(memberTexts(JSON.stringify(base, null, 1))).toBeUndefined()
+  expect(memberTexts(whole.replace('"sender":"@a:b",', ''))).toBeUndefined()
+  for (let length = 0; length < whole.length; length++) expect(memberTexts(whole.slice(0, length))).toBeUndefined()
+})
+
+test('agrees with the parser for random events', () => {
+  const below = seededRandom(7)
+  const pick = <T>(from: readonly T[]): T => from[below(from.length)]!
+  const letters = ['"', '\\', '{', '}', '[', ']', ',', ':', 'a', 'ä', '😀', '\n', '\u0000', '\u2028', '/']
+  const text = (): string => Array.from({ length: below(8) }, () => pick(letters)).join('')
+  const value = (depth: number): unknown => {
+    const kind = below(depth > 3 ? 4 : 6)
+    if (kind === 0) return text()
+    if (kind === 1) return below(1_000_000) - 5e5
+    if (kind === 2) return pick([true, false, null])
+    if (kind === 3) return pick([{}, []])
+    const many = Array.from({ length: below(4) }, () => value(depth + 1))
+    return kind === 4 ? many : Object.fromEntries(many.map((each) => [text(), each]))
+  }
+  for (let round = 0; round < 1_000; round++) {
+    const event = { ...base, content: { [text()]: value(0), a: value(0) }, sender: `@${text()}:b`, state_key: text() }
+    const found = memberTexts(encodeCanonical({ ...event, unsigned: value(0) } as never))!
+    expect(JSON.parse(found.content)).toEqual(event.content)
+    expect(JSON.parse(found.sender)).toBe(event.sender)
+    expect(JSON.parse(found.stateKey!)).toBe(event.state_key)
+  }
+})
