@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isUserId } from '../core/ids.ts'
@@ -15,10 +17,12 @@ export interface Offences {
 }
 
 const requireHere = createRequire(import.meta.url)
+/** The library in one file, as the build makes it. */
+const BUILT = fileURLToPath(new URL('ajv.cjs', import.meta.url))
 
 /** Compiles a schema. The first call loads the compiler and replaces this one. */
 let compile = (schema: object): ValidateFunction => {
-  const library: typeof import('ajv') = requireHere('ajv')
+  const library: typeof import('ajv') = requireHere(existsSync(BUILT) ? BUILT : 'ajv')
   // Nothing is coerced, added or removed, except optional keys that are `null`: handlers see what was sent.
   const ajv: Ajv = new library.Ajv({
     strict: false,
