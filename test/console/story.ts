@@ -468,8 +468,9 @@ export const OPERATION: readonly Step[] = [
 
 export const END: readonly Step[] = [
   [
-    'deactivates the spammer, and types the name for it',
+    'deactivates the spammer, types the name for it, and is asked for the password: the sign-in was a while ago',
     async ({ page, town, look }) => {
+      await town.alpha.server.database.db.tx((tx) => tx.query('UPDATE web_session SET proven_at = proven_at - 900000'))
       await page.goto(
         `${town.alpha.server.baseUrl}${CONSOLE}#/users/${encodeURIComponent(`@mallory:${town.alpha.name}`)}`,
       )
@@ -480,6 +481,13 @@ export const END: readonly Step[] = [
       await look('deactivate')
       await inDialog(page).getByLabel(/^Type/).fill(`@mallory:${town.alpha.name}`)
       await button.click()
+      await inDialog(page).getByRole('heading', { name: 'Is it you?' }).waitFor()
+      await look('proof')
+      await inDialog(page).getByLabel('Your password').fill('not this one')
+      await inDialog(page).getByRole('button', { name: 'Go on' }).click()
+      await inDialog(page).getByRole('alert').waitFor()
+      await inDialog(page).getByLabel('Your password').fill(PASSWORD)
+      await inDialog(page).getByRole('button', { name: 'Go on' }).click()
       await said(page, /is deactivated/)
       await page.getByText('deactivated', { exact: true }).waitFor()
     },

@@ -1,3 +1,5 @@
+import { useEffect, useRef } from 'preact/hooks'
+
 /** Links to the parts of a page; the address says which is shown. */
 export function Tabs({
   label,
@@ -10,8 +12,13 @@ export function Tabs({
   readonly current: string
   readonly addressOf: (id: string) => string
 }) {
+  const bar = useRef<HTMLElement>(null)
+  // On a phone the bar is longer than the screen.
+  useEffect(() => {
+    bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [current])
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav ref={bar} class="tabs" aria-label={label}>
       {tabs.map(([id, title]) => (
         <a key={id} href={addressOf(id)} aria-current={id === current ? 'page' : undefined}>
           {title}

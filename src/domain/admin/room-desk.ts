@@ -105,8 +105,10 @@ export function createRoomDesk(parts: RoomDeskParts): RoomDesk {
     },
     async get(roomId) {
       const { nid } = await mustKnow(roomId)
-      const [row] = await surveyRooms(patient, config.server_name, nid)
-      const { devices, is_forgotten } = await localPresence(db, nid)
+      const [[row], { devices, is_forgotten }] = await Promise.all([
+        surveyRooms(patient, config.server_name, nid),
+        localPresence(patient, nid),
+      ])
       if (!row) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
       const of = stateOf((await describeRooms(db, [row], VIEWED_TYPES)).get(nid))
       return { ...roomView(row, of), ...topicAndAvatar(of), joined_local_devices: devices, forgotten: is_forgotten }

@@ -65,10 +65,12 @@ const SURVEY = `SELECT a.user_nid, u.user_id, a.is_guest, a.is_admin, a.deactiva
 /** The conditions of a query; `n` is the number of its parameter. */
 const CONDITIONS: { readonly [part in keyof UserQuery]-?: (n: string) => string } = {
   userId: (n) => `position(${n} IN u.user_id) > 0`,
-  // A name is decoded only if its JSON contains the text, or an escape.
+  // Each table is gone through once. A name is decoded only if its JSON contains the text, or an escape.
   name: (n) =>
-    `(position(lower(${n}) IN lower(split_part(u.user_id, ':', 1))) > 0
-      OR ((position(lower(${n}) IN lower(p.value)) > 0 OR position('\\' IN p.value) > 0) AND position(lower(${n}) IN lower(${DISPLAYNAME})) > 0))`,
+    `a.user_nid IN (
+       SELECT user_nid FROM matrix_user WHERE position(lower(${n}) IN lower(split_part(user_id, ':', 1))) > 0
+       UNION SELECT user_nid FROM profile_field p WHERE name = 'displayname'
+         AND (position(lower(${n}) IN lower(value)) > 0 OR position('\\' IN value) > 0) AND position(lower(${n}) IN lower(${DISPLAYNAME})) > 0)`,
   isGuest: (n) => `a.is_guest = ${n}`,
   isAdmin: (n) => `a.is_admin = ${n}`,
   isDeactivated: (n) => `(a.deactivated_at IS NOT NULL) = ${n}`,
@@ -86,7 +88,7 @@ export async function surveyUsers(
   const direction = page.isDescending ? 'DESC NULLS LAST' : 'ASC NULLS FIRST'
   const given = Object.entries(query).filter(([, value]) => value !== undefined)
   const conditions = given.map(([part], index) => CONDITIONS[part as keyof UserQuery](`$${index + 3}`))
-  const isNamed = page.order === 'displayname' || query.name !== undefined
+  const isNamed = page.order === 'displayname'
   const names = isNamed ? `LEFT JOIN profile_field p ON p.user_nid = a.user_nid AND p.name = 'displayname'` : ''
   const seen =
     page.order === 'last_seen_ts'

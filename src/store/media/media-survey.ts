@@ -45,14 +45,9 @@ export async function listMediaOf(
   return { total: counted?.total ?? 0, media }
 }
 
-const USAGE_ORDERS = {
-  user_id: 'user_id',
-  displayname: 'displayname',
-  media_length: 'media_length',
-  media_count: 'media_count',
-} as const
+const USAGE_ORDERS = ['user_id', 'displayname', 'media_length', 'media_count'] as const
 
-export type UsageOrder = keyof typeof USAGE_ORDERS
+export type UsageOrder = (typeof USAGE_ORDERS)[number]
 
 export interface UserUsage {
   readonly user_id: UserId
@@ -69,9 +64,16 @@ export async function surveyUsage(
   { from, limit, isDescending }: Page,
 ): Promise<{ readonly total: number; readonly users: UserUsage[] }> {
   const way = direction(isDescending)
-  const isNamed = query.term !== undefined || order === 'displayname'
-  const names = isNamed ? `LEFT JOIN profile_field p ON p.user_nid = u.user_nid AND p.name = 'displayname'` : ''
-  const displayname = isNamed ? `p.value::json #>> '{}'` : 'NULL::text'
+  // Names of all users are read only where they choose or order.
+  const isNamed = query.term !== undefined || order === 'user_id' || order === 'displayname'
+  const isShown = query.term !== undefined || order === 'displayname'
+  const shown = isShown ? `LEFT JOIN profile_field p ON p.user_nid = used.user_nid AND p.name = 'displayname'` : ''
+  const displayname = `p.value::json #>> '{}'`
+  const chosen =
+    query.term === undefined
+      ? ''
+      : `WHERE strpos(lower(u.user_id), lower($5)) > 0 OR strpos(lower(${displayname}), lower($5)) > 0`
+  const place = { user_id: 'u.user_id', displayname, media_length: 'media_length', media_count: 'media_count' }[order]
   const rows = await reader.query<UserUsage & { readonly total: number }>(
     `WITH used AS (
        SELECT m.user_nid, count(*) AS media_count, sum(c.bytes)::bigint AS media_length
@@ -79,13 +81,13 @@ export async function surveyUsage(
        WHERE m.user_nid IS NOT NULL AND ($1::bigint IS NULL OR m.created_at >= $1) AND ($2::bigint IS NULL OR m.created_at <= $2)
        GROUP BY m.user_nid),
      found AS MATERIALIZED (
-       SELECT used.user_nid, u.user_id, ${displayname} AS displayname, media_count, media_length FROM used JOIN matrix_user u USING (user_nid) ${names}
-       WHERE $3::text IS NULL OR strpos(lower(u.user_id), lower($3)) > 0 OR strpos(lower(${displayname}), lower($3)) > 0),
-     page AS (SELECT * FROM found ORDER BY ${USAGE_ORDERS[order]} ${way} NULLS LAST, user_id LIMIT $4 OFFSET $5)
+       SELECT used.user_nid, media_count, media_length, ${place} AS place
+       FROM used ${isNamed ? 'JOIN matrix_user u USING (user_nid)' : ''} ${shown} ${chosen}),
+     page AS (SELECT * FROM found ORDER BY place ${way} NULLS LAST, user_nid LIMIT $3 OFFSET $4)
      SELECT user_id, media_count, media_length, (SELECT count(*) FROM found) AS total,
        (SELECT value::json #>> '{}' FROM profile_field f WHERE f.user_nid = page.user_nid AND f.name = 'displayname') AS displayname
-     FROM page ORDER BY ${order === 'displayname' ? 'page.displayname' : USAGE_ORDERS[order]} ${way} NULLS LAST, user_id`,
-    [query.after ?? null, query.until ?? null, query.term ?? null, limit, from],
+     FROM page JOIN matrix_user USING (user_nid) ORDER BY place ${way} NULLS LAST, user_nid`,
+    [query.after ?? null, query.until ?? null, limit, from, ...(query.term === undefined ? [] : [query.term])],
   )
   const users = rows.map(({ total: _total, ...user }) => user)
   return { total: rows[0]?.total ?? from, users }
