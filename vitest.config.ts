@@ -11,7 +11,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/answered.ts'],
     // A busy machine is not a reason to fail: `waitUntil` gives up before.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     server: { deps: { external: [IS_COMPILED] } },
     pool: 'forks',

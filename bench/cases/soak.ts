@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../../test/support/child-server.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { type Measurement, measurement } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
 import { openTarget, type Target } from '../target.ts'

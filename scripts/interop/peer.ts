@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../../test/support/child-server.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { waitUntil } from '../../test/support/wait.ts'
 
 /** Another homeserver, in a process of its own with a temporary folder. */

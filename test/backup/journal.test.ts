@@ -105,7 +105,7 @@ beforeAll(async () => {
     { database: target.database },
   )
   api = openApi(restored.baseUrl)
-}, 60_000)
+})
 afterAll(async () => {
   await api?.close()
   await restored?.close()

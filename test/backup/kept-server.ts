@@ -1,7 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Encrypter, generateX25519Identity } from 'age-encryption'
 import { loadSigningKey } from '../../src/cli/serve/signing-key-file.ts'
+import { KEY_FILE } from '../../src/domain/backup/seal.ts'
 import { type Account, type Api, createRoom, openApi, register, sendText } from '../support/api.ts'
 import { uploadFile } from '../support/media.ts'
 import { type Outcome, runProgramHere } from '../support/run-hearth.ts'
@@ -58,4 +60,13 @@ export async function startKeptServer(serverName = 'kept.test'): Promise<KeptSer
       rmSync(directory, { recursive: true, force: true })
     },
   }
+}
+
+/** The key of the passphrase, so that trying one takes no time. Where there is none, the first backup makes it, and each try takes a second. */
+export async function placeKey(place: string, passphrase: string): Promise<void> {
+  const encrypter = new Encrypter()
+  encrypter.setScryptWorkFactor(4)
+  encrypter.setPassphrase(passphrase)
+  mkdirSync(place)
+  writeFileSync(join(place, KEY_FILE), await encrypter.encrypt(await generateX25519Identity()))
 }

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openRestoreTarget } from '../../src/store/backup/restore-target.ts'
 import { login, sendText } from '../support/api.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { PROJECT_ROOT } from '../support/project.ts'
 import { startServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 import { type KeptServer, startKeptServer } from './kept-server.ts'
 
 const ROWS = 150_000
@@ -63,8 +63,7 @@ test('kill -9 amid a backup: the server is unharmed, and half a backup counts as
   }
   expect(cut).toBeGreaterThan(0)
   // A killed client may hold its lock until Postgres notices.
-  await pause(100)
-  expect(await run(['backup', place, '--keep', '1d'])).toMatchObject({ code: 0 })
+  await waitUntil('a backup', async () => (await run(['backup', place, '--keep', '1d'])).code === 0)
   expect(await run(['backup', 'verify', place])).toMatchObject({ code: 0 })
   expect(JSON.parse((await run(['backup', 'list', place, '--json'])).stdout)).toHaveLength(1)
 })

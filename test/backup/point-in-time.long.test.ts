@@ -8,6 +8,7 @@ import { type ChildServer, startChildServer } from '../support/child-server.ts'
 import { fetchFile, uploadFile } from '../support/media.ts'
 import { type Outcome, runHearth } from '../support/run-hearth.ts'
 import { waitUntil } from '../support/wait.ts'
+import { placeKey } from './kept-server.ts'
 
 const PASSPHRASE = 'correct horse'
 let folder: string
@@ -40,6 +41,7 @@ const logIn = (system: string) => readdirSync(join(place, 'log', system)).map((n
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'hearth-moments-'))
   place = join(folder, 'backups')
+  await placeKey(place, PASSPHRASE)
   const { HEARTH__DATA_DIR: _, HEARTH__LISTEN__PORT: __, ...more } = env('')
   server = await startChildServer({ serverName: 'moments.test', env: more })
   api = openApi(server.baseUrl)

@@ -76,5 +76,5 @@ describe.skipIf(chromiumPath() === undefined || !hasCoturn())('a call of two bro
       token: bob.token,
     })
     expect(chunk.map(({ type }: Json) => type)).toEqual(['m.call.hangup', 'm.call.answer', 'm.call.invite'])
-  }, 90_000)
+  })
 })

@@ -10,7 +10,7 @@ let api: Api
 beforeAll(async () => {
   server = await startChildServer({ env: { HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4' } })
   api = openApi(server.baseUrl)
-}, 60_000)
+})
 afterAll(async () => {
   await api?.close()
   await server?.dispose()
@@ -185,7 +185,7 @@ describe('beside a running server', () => {
     await server.start()
     expect(await published()).toEqual(after)
     expect(await done(['keys', 'show'])).toMatch(new RegExp(`^${keyId} .*\\n${current[0]} .* \\(until 20`))
-  }, 60_000)
+  })
 
   test('all of it is on the record', async () => {
     const acts = await done(['audit', '--target', '@bob:localhost'])
@@ -219,7 +219,7 @@ describe('without a server', () => {
     const again = await login(api, 'bob', 'a third password')
     const path = `/_synapse/admin/v1/registration_tokens/${token}`
     expect(await api.call('GET', path, { token: again.token })).toMatchObject({ token })
-  }, 60_000)
+  })
 
   test('a room is removed', async () => {
     const { token } = await login(api, 'bob', 'a third password')
@@ -228,7 +228,7 @@ describe('without a server', () => {
     await done(['room', 'delete', room])
     await server.start()
     expect((await api.call('GET', '/joined_rooms', { token })).joined_rooms).toEqual([])
-  }, 60_000)
+  })
 })
 
 test.each([

@@ -63,7 +63,7 @@ beforeAll(async () => {
   files = []
   for (const text of ['one', 'two', 'canary-file'])
     files.push(await uploadFile(server.baseUrl, alice.token, Buffer.from(text.repeat(1_000)), { type: 'text/plain' }))
-}, 60_000)
+})
 afterAll(async () => {
   await api?.close()
   await server?.dispose()
@@ -240,5 +240,5 @@ describe('without a running server', () => {
     const found = await unpacked(join(server.dataDir, 'second.tar.gz'))
     expect(found.get('hearth-support/metrics.txt')!.toString()).toBe('This could not be collected: no server runs\n')
     expect(JSON.parse(found.get('hearth-support/database.json')!.toString()).tables.length).toBeGreaterThan(30)
-  }, 60_000)
+  })
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApi, register } from '../support/api.ts'
-import { freePort } from '../support/child-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { PROJECT_ROOT } from '../support/project.ts'
 import { waitUntil } from '../support/wait.ts'
 

@@ -69,5 +69,5 @@ describe('the list of operations', () => {
       return answer.status !== 200 && body.includes('M_UNRECOGNIZED') ? [`${method} ${url}`] : []
     })
     expect(answers.flat()).toEqual([])
-  }, 120_000)
+  })
 })

@@ -56,7 +56,7 @@ beforeAll(async () => {
   serviceFront.handler = proxyTo(service.baseUrl)
   identity = openIdentity(service.baseUrl)
   api = openApi(home.baseUrl)
-}, 120_000)
+})
 
 afterAll(async () => {
   await api.close()
@@ -181,7 +181,7 @@ describe('an identity server in another process', () => {
     )
     expect(await home.services.contacts.removeAll(users[0]?.user_nid as number)).toBe('success')
     expect(await lookedUp()).toBeUndefined()
-  }, 60_000)
+  })
 
   it('finds whom to invite by address, and keeps an invitation for an address that nobody has bound', async () => {
     const bob = await register(api, `bob${counter}`)

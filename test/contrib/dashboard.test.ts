@@ -5,7 +5,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { type Api, createRoom, openApi, register, sendText } from '../support/api.ts'
-import { type ChildServer, freePort, startChildServer } from '../support/child-server.ts'
+import { type ChildServer, startChildServer } from '../support/child-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { PROJECT_ROOT } from '../support/project.ts'
 
 const DASHBOARD = join(PROJECT_ROOT, 'contrib/grafana/hearth.json')
@@ -37,7 +38,7 @@ beforeAll(async () => {
   await sendText(api, token, room, 't9', 'more')
   await api.call('POST', `${path}?pos=${pos}`, { token, body })
   metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-}, 60_000)
+})
 afterAll(async () => {
   await api?.close()
   await server?.dispose()

@@ -57,4 +57,4 @@ it('lets a user without any device read later what was written meanwhile', async
   await waitUntil('the secrets', () => second.crypto.isCrossSigningReady())
   await second.crypto.startDehydration({ rehydrate: true })
   await waitForText(second, roomId, 'nobody is there')
-}, 90_000)
+})

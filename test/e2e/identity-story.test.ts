@@ -6,7 +6,7 @@ import { KnownMembership, type MatrixClient, Preset, SERVICE_TYPES } from 'matri
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openApi, register } from '../support/api.ts'
 import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
-import { freePort } from '../support/child-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { decodeQuotedPrintable, type SmtpSink, startSmtp } from '../support/smtp.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -119,7 +119,7 @@ describe.skipIf(chromiumPath() === undefined)('an address, from the account to t
     await client.bindThreePid({ sid, client_secret: secret, id_server, id_access_token: identityToken })
   }
 
-  it('works with real parts', { timeout: 120_000 }, async () => {
+  it('works with real parts', async () => {
     const alice = await arrive('alice')
     await bind(alice, 'Alice@Example.org', 'light')
 

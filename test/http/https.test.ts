@@ -12,7 +12,7 @@ import type { ServerName } from '../../src/core/ids.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
 import { openApi, register, syncPath } from '../support/api.ts'
 import { type Authority, type Certificate, createAuthority } from '../support/certificate.ts'
-import { freePort } from '../support/child-server.ts'
+import { freePort } from '../support/free-port.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
 

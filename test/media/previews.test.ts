@@ -5,6 +5,7 @@ import { type Account, type Api, openApi, register } from '../support/api.ts'
 import { type Authority, createAuthority } from '../support/certificate.ts'
 import { fetchFile } from '../support/media.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { cpuMsOf } from '../support/slowness.ts'
 import { startTlsServer, type TlsServer } from '../support/tls-server.ts'
 
 let authority: Authority
@@ -136,16 +137,17 @@ describe('a preview', () => {
       const timer = setInterval(() => response.write('<div>'.repeat(50_000)), 5)
       response.on('close', () => clearInterval(timer))
     })
-    const begun = performance.now()
-    expect(await preview(endless)).toEqual({ 'og:title': 'endless' })
-    const nested = put(html(`<title>nested</title>${'<div><svg><nav>'.repeat(30_000)}`))
-    expect(await preview(nested)).toEqual({ 'og:title': 'nested' })
+    const nested = put(html(`<title>nested</title>${'<div><svg><nav>'.repeat(30_000)}`), '/nested')
     const many = Array.from(
       { length: 5_000 },
       (_, index) => `<meta property="og:x_${'y'.repeat(index % 40)}" content="${'z'.repeat(99)}">`,
     )
-    expect(JSON.stringify(await preview(put(html(many.join(''))))).length).toBeLessThan(10_000)
-    expect(performance.now() - begun).toBeLessThan(8_000)
+    const took = await cpuMsOf(async () => {
+      expect(await preview(endless)).toEqual({ 'og:title': 'endless' })
+      expect(await preview(nested)).toEqual({ 'og:title': 'nested' })
+      expect(JSON.stringify(await preview(put(html(many.join(''))))).length).toBeLessThan(10_000)
+    })
+    expect(took).toBeLessThan(8_000)
   })
 })
 

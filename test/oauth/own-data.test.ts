@@ -209,7 +209,7 @@ describe("a person's data", () => {
     const names = (await readdir(join(unpacked, 'media'))).filter((name) => !name.startsWith('list-'))
     const found = await Promise.all(names.map((name) => readFile(join(unpacked, 'media', name), 'utf8')))
     expect(found.sort()).toEqual(texts.sort())
-  }, 60_000)
+  })
 
   it('are read from a room in parts of so many bytes', async () => {
     const { token } = await world.account('flora')

@@ -55,7 +55,7 @@ describe('a service that hangs', () => {
     const start = performance.now()
     const answer = await (how === 'ask' ? ask() : tell())
     expect(answer).toMatchObject({ kind: 'unanswered', isTimeout: true })
-    expect(performance.now() - start).toBeLessThan(3_000)
+    expect(performance.now() - start).toBeLessThan(30_000)
   })
 
   test('half-way through an answer of which the status is all that matters: has answered', async () => {

@@ -152,7 +152,7 @@ describe('a message is refused, and told so,', () => {
     const port = await scripted(() => {}, greeting)
     const begun = performance.now()
     await expect(mailer(port, { timeout_ms: 150, security: 'none' }).send(MESSAGE)).rejects.toThrow(MailError)
-    expect(performance.now() - begun).toBeLessThan(5_000)
+    expect(performance.now() - begun).toBeLessThan(25_000)
   })
 
   test('at once when others wait in vain already', async () => {

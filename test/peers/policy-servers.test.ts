@@ -324,7 +324,7 @@ describe('a policy server', () => {
     release?.()
     await sending
     expect(most).toBe(MAX_POLICY_REQUESTS_AT_ONCE)
-  }, 60_000)
+  })
 
   it('is not asked for ever when others always come first', async () => {
     await open()
@@ -341,5 +341,5 @@ describe('a policy server', () => {
     judge = () => undefined
     await say(alpha, alice, 'at last')
     await heard(beta, bob, 'at last')
-  }, 60_000)
+  })
 })

@@ -59,4 +59,4 @@ it('ends for both when one of them gives up', async () => {
   await session.cancel(ClientRendezvousFailureReason.UserDeclined)
   expect((await fetch(url)).status).toBe(404)
   expect(failures).toEqual([ClientRendezvousFailureReason.UserDeclined])
-}, 20_000)
+})

@@ -3,6 +3,22 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
+/** Pages of the browser's own, which each window would load beside ours: a third of all its work. */
+const OWN_PAGES = ['WebUIOmniboxPopup', 'WebUIOmniboxFullPopup', 'WebUIOmniboxAimPopup', 'OmniboxAimPopup']
+/** What Playwright leaves out; the last of such flags counts alone. */
+const LEFT_OUT = [
+  ...['AimEnabled', 'AvoidCorsURLLoaderRestartOnRedirect', 'AvoidUnnecessaryBeforeUnloadCheckSync'],
+  ...[
+    'DestroyProfileOnBrowserClose',
+    'HttpsFirstBalancedModeAutoEnable',
+    'HttpsUpgrades',
+    'LensOverlay',
+    'MediaRouter',
+  ],
+  ...['NetworkTimeServiceQuerying', 'OptimizationHints', 'PaintHolding', 'PreconnectToSearch'],
+  ...['ThirdPartyStoragePartitioning'],
+]
+
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -11,6 +27,7 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  `--disable-features=${[...LEFT_OUT, ...OWN_PAGES].join()}`,
 ]
 
 /** Where a Chromium is: `$CHROMIUM`, or where distributions put it; undefined where there is none. Then a test says `describe.skipIf`. */

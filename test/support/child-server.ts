@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { copyCluster } from './cluster.ts'
+import { freePort } from './free-port.ts'
 import { PROJECT_ROOT } from './project.ts'
 import { waitUntil } from './wait.ts'
 
@@ -214,16 +214,4 @@ function postmasterPid(dataDir: string): number | undefined {
 function postgresSocket(dataDir: string): { host: string; port: number } | undefined {
   const lines = postmasterFile(dataDir)
   return lines?.[4] === undefined ? undefined : { host: lines[4], port: Number(lines[3]) }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      const port = typeof address === 'object' && address !== null ? address.port : 0
-      probe.close(() => resolve(port))
-    })
-  })
 }

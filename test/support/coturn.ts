@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { probeTurn } from '../../src/cli/doctor/turn-probe.ts'
-import { freePort } from './child-server.ts'
+import { freePort } from './free-port.ts'
 
 const PROGRAM = '/usr/bin/turnserver'
 
@@ -47,7 +47,7 @@ export async function startCoturn(
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (output += piece))
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  const deadline = performance.now() + 15_000
+  const deadline = performance.now() + 45_000
   const nobody = { username: 'nobody', password: 'x' }
   while ((await probeTurn({ host: '127.0.0.1', port, transport: 'tcp' }, nobody)).kind === 'silent') {
     if (child.exitCode !== null || performance.now() > deadline) throw new Error(`coturn does not start: ${output}`)

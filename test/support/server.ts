@@ -16,6 +16,7 @@ import type { Services } from '../../src/domain/services.ts'
 import type { Tracing } from '../../src/domain/tracing.ts'
 import { type RunningServer, startServer as startHearth } from '../../src/server.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
+import { freePort } from './free-port.ts'
 
 export interface TestServer {
   /** In force since the last start. */
@@ -53,7 +54,6 @@ export interface ServerTestOptions {
 
 /** Password hashes cost next to nothing, nobody is asked to slow down unless the test asks for it, and servers of tests may be called. */
 const DEFAULTS = {
-  listen: { port: 0 },
   outbound: { allow_ranges: ['127.0.0.0/8'] },
   rate_limits: { enabled: false },
   passwords: { scrypt: { log2_cost: 4, block_size: 1 } },
@@ -66,7 +66,9 @@ export async function startServer(
 ): Promise<TestServer> {
   const database = options.database ?? (await createTestDatabase())
   const data_dir = join(tmpdir(), `hearth-test-${randomBytes(8).toString('hex')}`)
-  let values = merge({ ...DEFAULTS, data_dir }, overrides)
+  // The same after a restart, so nobody else may be given it meanwhile.
+  const listen = { port: await freePort() }
+  let values = merge({ ...DEFAULTS, listen, data_dir }, overrides)
   const configured = () => loadConfig({ values, directory: tmpdir() }).config
   const config = configured()
   const signingKey = keptInMemory(options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32)))

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Certificate } from './certificate.ts'
-import { freePort } from './child-server.ts'
+import { freePort } from './free-port.ts'
 import { waitUntil } from './wait.ts'
 
 const PROGRAM = '/usr/sbin/slapd'

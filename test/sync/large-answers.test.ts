@@ -25,7 +25,7 @@ beforeAll(async () => {
   room = await owner.createRoom()
   await putMuchData(owner)
   for (let index = 0; index < STATE_EVENTS; index++) await owner.setState(room, 'org.test.large', { TEXT }, `k${index}`)
-}, 60_000)
+})
 afterAll(() => house.close())
 
 /** As it was possible before there was a cap: 16 MB in pieces of 1 MB. */

@@ -73,11 +73,11 @@ describe('an answer of sync', () => {
     const [bob, other] = (await somebody(2)) as [Device, Device]
     await bob.sync()
     await other.sync()
-    const waiting = [bob.sync({ timeout: 20_000 }), other.sync({ timeout: 20_000 })]
+    const waiting = [bob.sync({ timeout: 50_000 }), other.sync({ timeout: 50_000 })]
     await alice.send({ [bob.userId]: { '*': { number: 1 } } })
     const begun = performance.now()
     expect((await Promise.all(waiting)).map(numbersIn)).toEqual([[1], [1]])
-    expect(performance.now() - begun).toBeLessThan(15_000)
+    expect(performance.now() - begun).toBeLessThan(40_000)
   })
 })
 
@@ -227,4 +227,4 @@ it('an inbox is kept near its cap, and a flood displaces its own messages', asyn
     [bob.deviceId, carol.userId],
   )
   expect(kept).toEqual({ carols: 20, newest: TO_DEVICE_COUNTED_EVERY })
-}, 60_000)
+})

@@ -42,7 +42,12 @@ async function withPackage(name: string, code: string | undefined, work: () => P
 
 function hearth(...words: string[]): Promise<{ code: number | null; text: string }> {
   return new Promise((resolve, reject) => {
-    const env = { PATH: process.env.PATH, HEARTH__DATA_DIR: join(root, 'data'), HEARTH__LISTEN__PORT: '0' }
+    const env = {
+      PATH: process.env.PATH,
+      HEARTH__DATA_DIR: join(root, 'data'),
+      HEARTH__LISTEN__PORT: '0',
+      HEARTH__METRICS__PORT: '0',
+    }
     const child = spawn(process.execPath, [join(root, 'dist/main.js'), ...words], { cwd: root, env })
     let text = ''
     const keep = (bytes: Buffer) => {

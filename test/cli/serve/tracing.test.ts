@@ -54,7 +54,7 @@ beforeAll(async () => {
   await waitUntil('the message at the other server', seen)
   secrets = [alice.token, bob.token, alice.userId, bob.userId, room, here.name, there.name, 'canary']
   await tracing.close()
-}, 60_000)
+})
 afterAll(async () => {
   await neighbourhood?.close()
   collector?.close()
@@ -119,5 +119,5 @@ test('a collector that is away holds nothing up', async () => {
   await expect(away!.run('x', {}, () => Promise.reject(new Error('mine')))).rejects.toThrow('mine')
   const begun = performance.now()
   await away!.close()
-  expect(performance.now() - begun).toBeLessThan(5_000)
+  expect(performance.now() - begun).toBeLessThan(9_000)
 })

@@ -1,6 +1,7 @@
 import { expect, it, test } from 'vitest'
 import type { ServerName } from '../../../src/core/ids.ts'
 import { isXMatrix, readXMatrix, writeXMatrix } from '../../../src/core/signing/x-matrix.ts'
+import { cpuMs } from '../../support/slowness.ts'
 
 const SAID = { origin: 'o.example', destination: 'd.example', keyId: 'ed25519:1', signature: 'c2ln' }
 const USUAL = 'X-Matrix origin="o.example",destination="d.example",key="ed25519:1",sig="c2ln"'
@@ -45,8 +46,9 @@ it.each<[string, string]>([
 test('what is written is read, and a long header costs no more than its length', () => {
   const header = writeXMatrix({ ...SAID, origin: SAID.origin as ServerName })
   expect(header).toBe(USUAL)
-  const begun = performance.now()
-  expect(readXMatrix(`X-Matrix ${'a '.repeat(1_900)}`)).toBeUndefined()
-  expect(readXMatrix(`X-Matrix origin="${'\\'.repeat(3_900)}`)).toBeUndefined()
-  expect(performance.now() - begun).toBeLessThan(100)
+  const took = cpuMs(() => {
+    expect(readXMatrix(`X-Matrix ${'a '.repeat(1_900)}`)).toBeUndefined()
+    expect(readXMatrix(`X-Matrix origin="${'\\'.repeat(3_900)}`)).toBeUndefined()
+  })
+  expect(took).toBeLessThan(100)
 })

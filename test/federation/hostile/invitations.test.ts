@@ -61,7 +61,7 @@ test('A9: 300 invitations of 60 KB by one server leave a small initial sync', as
     statuses.filter((status) => status === 429).length,
   )
   expect(Buffer.byteLength(JSON.stringify(await invitations(alice)))).toBeLessThan(200_000)
-}, 120_000)
+})
 
 test('A9: who was invited much by one server may be invited by another, and again after an answer', async () => {
   const [peer, other, bob] = [await hostile.open(), await hostile.open(), await home.person('bob')]
@@ -74,7 +74,7 @@ test('A9: who was invited much by one server may be invited by another, and agai
   const { roomId } = answers[0]!
   await home.api.call('POST', `/rooms/${enc(roomId)}/leave`, { token: bob.token, body: {} })
   expect((await invite(peer, bob)).status).toBe(200)
-}, 120_000)
+})
 
 test('A9: invitations of one server to one user are rate-limited, those to others are not', async () => {
   const peer = await hostile.open()

@@ -181,7 +181,7 @@ describe('an upgraded room', () => {
     const next = await upgrade(alice, room)
     const members = (await alice.call('GET', inRoom(next, '/members?membership=ban'))).chunk
     expect(members).toHaveLength(BANS)
-  }, 60_000)
+  })
 
   it('keeps the children of a space, but those that were taken off', async () => {
     const space = await alice.createRoom({ creation_content: { type: 'm.space' } })

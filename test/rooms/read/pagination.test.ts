@@ -160,7 +160,7 @@ describe('messages', () => {
     } while (from !== '')
     expect(count).toBe(2)
     expect(found.at(-1)).toBe('m.room.create')
-  }, 120_000)
+  })
 
   it('show members as they were, not as they are', async () => {
     const carol = await house.person('carol')

@@ -185,7 +185,7 @@ it('states of branches are read while others keep the database busy', async () =
   )
   const ids = [...topics, forge.say(CREATOR, 'together', { prev: topics.slice(20, 40) })]
   const receiving = home.kinds(forge, ids)
-  const patience = new Promise<string[]>((resolve) => setTimeout(resolve, 15_000, ['not while others talk']))
+  const patience = new Promise<string[]>((resolve) => setTimeout(resolve, 45_000, ['not while others talk']))
   const kinds = await Promise.race([receiving, patience])
   isDone = true
   await Promise.all([receiving, ...talking])

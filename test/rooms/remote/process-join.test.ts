@@ -169,4 +169,4 @@ it('a room of 5,000 members', async () => {
   const again = await home.sync('ann')
   expect(again.rooms.join[forge.roomId].summary['m.joined_member_count']).toBe(5_003)
   expect((await home.view(forge.roomId)).state.size).toBe(5_006)
-}, 90_000)
+})

@@ -92,9 +92,8 @@ const startServer = () =>
 /** Starts the server and kills it after a time, with nothing left to clean up for it. */
 async function killedAfter(ms: number): Promise<void> {
   const env = { PATH: process.env.PATH ?? '', HEARTH__SERVER_NAME: 'kept.test', HEARTH__DATA_DIR: data }
-  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/main.js'), 'serve', '--set', 'listen.port=0'], {
-    env,
-  })
+  const ports = ['--set', 'listen.port=0', '--set', 'metrics.port=0']
+  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/main.js'), 'serve', ...ports], { env })
   const ended = new Promise((resolve) => child.once('close', resolve))
   await pause(ms)
   child.kill('SIGKILL')

@@ -29,7 +29,7 @@ beforeAll(async () => {
     await bob.join(room)
     touched(room)
   }
-}, 60_000)
+})
 afterAll(() => house.close())
 
 /** In the order in which ever larger windows show them: an answer holds rooms in no order. */
@@ -96,7 +96,7 @@ describe.each(FORMS)('the order of an account in many rooms, in the %s form', (f
     await bob.join(left)
     touched(left)
     expect(await orderOf(bob, form)).toEqual(expected.slice(0, 8))
-  }, 60_000)
+  })
 
   it('is the same after many rooms had news at once, and after a restart', async () => {
     await orderOf(bob, form)
@@ -108,7 +108,7 @@ describe.each(FORMS)('the order of an account in many rooms, in the %s form', (f
     expect(await orderOf(bob, form)).toEqual(expected.slice(0, 8))
     await house.restart()
     expect(await orderOf(bob, form)).toEqual(expected.slice(0, 8))
-  }, 60_000)
+  })
 
   it('counts and shows rooms of types, also where it reads them for all rooms of the user', async () => {
     const spaces = await new Connection(bob, form, `s${++conn}`).next({
