@@ -47,10 +47,16 @@ export interface ContextOptions {
   /** Where spans go; nowhere by default. */
   readonly tracing?: Tracing | undefined
   readonly log: Logger
-  /** How to stand by for a node of the cluster that serves. Without it, this process waits for one lease at most. */
-  readonly standBy?: StandBy | undefined
   /** The memory budget for cached rooms; by default that of `limits.ts`. */
   readonly roomMemoryBytes?: number
+}
+
+/** What a process is to other nodes, if it listens for them. */
+export interface AmongNodes {
+  /** Where it listens for them. */
+  readonly address: string
+  /** How it stands by for one that serves. Without it, it waits for one lease at most. */
+  readonly standBy?: StandBy | undefined
 }
 
 export interface Context {
@@ -66,6 +72,8 @@ export interface Context {
   drain(): void
   /** Resolves if another node took the place of this one: this process must end, and write nothing more. */
   readonly lost: Promise<void>
+  /** Whether this process still has its place, and so what it has in memory is true. */
+  isHeld(): boolean
   close(): Promise<void>
 }
 
@@ -74,7 +82,7 @@ export interface Context {
  *
  * @throws as `joinNodes`
  */
-export async function openBase(options: ContextOptions): Promise<Base> {
+export async function openBase(options: ContextOptions, amongNodes?: AmongNodes): Promise<Base> {
   const { clock = Date, config, connection, identityKeys, log, metrics, signingKey, version } = options
   const random: Random = { bytes: randomBytes }
   await requirePolicyTexts(config)
@@ -83,7 +91,7 @@ export async function openBase(options: ContextOptions): Promise<Base> {
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const pages = await loadPages(config)
   const { tracing } = options
-  const own = ownFacts({ config, signingKey, identityKeys, version, random })
+  const own = ownFacts({ config, address: amongNodes?.address, signingKey, identityKeys, version, random })
   let node: NodeLease | undefined
   const opened = openDatabase({
     connection,
@@ -96,7 +104,7 @@ export async function openBase(options: ContextOptions): Promise<Base> {
     }),
   })
   const db = tracing === undefined ? opened : traceDatabase(opened, tracing.run)
-  node = await joinNodes({ db, own, clock, log, standBy: options.standBy })
+  node = await joinNodes({ db, own, clock, log, standBy: amongNodes?.standBy })
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   const ready = () =>
@@ -128,8 +136,8 @@ export async function openBase(options: ContextOptions): Promise<Base> {
 }
 
 /** Opens what a homeserver is made of. */
-export async function openHomeserverBase(options: ContextOptions): Promise<HomeserverBase> {
-  const base = await openBase(options)
+export async function openHomeserverBase(options: ContextOptions, amongNodes?: AmongNodes): Promise<HomeserverBase> {
+  const base = await openBase(options, amongNodes)
   const { config, db, clock, signingKey } = base
   const restores = await openRestores(db)
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })

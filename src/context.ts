@@ -1,4 +1,4 @@
-import { type Context, type ContextOptions, openHomeserverBase } from './base.ts'
+import { type AmongNodes, type Context, type ContextOptions, openHomeserverBase } from './base.ts'
 import { createAccountServices, createUserSettings } from './domain/accounts/account-services.ts'
 import { createLocalUsers } from './domain/accounts/local-users.ts'
 import { createAdminServices } from './domain/admin/admin-services.ts'
@@ -28,8 +28,8 @@ import { createAddressServices } from './identity-role.ts'
 import { startAreas } from './running.ts'
 
 /** Makes the areas, each from those before it, and starts them. */
-export async function createContext(options: ContextOptions): Promise<Context> {
-  const base = await openHomeserverBase(options)
+export async function createContext(options: ContextOptions, amongNodes?: AmongNodes): Promise<Context> {
+  const base = await openHomeserverBase(options, amongNodes)
   const roomBase = await openRoomBase({ base, memoryBytes: options.roomMemoryBytes })
   const moderation = await openModerationServices({ base, roomBase })
   const sending = createSendingServices({ base, roomBase })

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { AppContext } from './app.ts'
-import { type Context, type ContextOptions, openBase } from './base.ts'
+import { type AmongNodes, type Context, type ContextOptions, openBase } from './base.ts'
 import { createAudit } from './domain/admin/audit.ts'
 import { createOperators } from './domain/admin/operators.ts'
 import { identityChores } from './domain/identity/identity-services.ts'
@@ -19,8 +19,8 @@ import { identityPlugin } from './routes/identity/plugin.ts'
 import { startJanitor } from './workers/janitor.ts'
 
 /** The identity service without a homeserver: the counterpart of `context.ts` and `app.ts` without rooms. */
-export async function createContext(options: ContextOptions): Promise<Context> {
-  const base = await openBase(options)
+export async function createContext(options: ContextOptions, amongNodes?: AmongNodes): Promise<Context> {
+  const base = await openBase(options, amongNodes)
   const { config, clock, log, metrics, version, outbound, messenger, pages, db } = base
   const identity = createIdentity(base, { userOf: async () => undefined })
   const admin = {
@@ -55,6 +55,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ready: base.ready,
     drain() {},
     lost: base.node.lost,
+    isHeld: base.node.isHeld,
     close: () => stopAll(running, log),
   }
 }

@@ -23,6 +23,7 @@ export async function startAreas(areas: Areas): Promise<Context> {
     listening: areas.sending.outgoing.open,
     drain: areas.syncBase.notifier.drain,
     lost: areas.base.node.lost,
+    isHeld: areas.base.node.isHeld,
     close: () => stopAll(running, log),
   }
 }

@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import type { Server as HttpServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import type { Context, ContextOptions } from './base.ts'
+import type { AmongNodes, Context, ContextOptions } from './base.ts'
 import type { CertificateFiles } from './cli/serve/certificate.ts'
 import { answerHealth, type Health } from './cli/serve/health.ts'
-import type { Config } from './config/schema.ts'
 import { meetNodes } from './domain/cluster/join.ts'
 import { ownFacts } from './domain/cluster/own-facts.ts'
 import type { Services } from './domain/services.ts'
-import { createConnections } from './http/connections.ts'
-import { type HttpsListeners, listenHttps } from './http/https.ts'
+import { type Connections, createConnections } from './http/connections.ts'
+import { type ClientListeners, listenForClients } from './http/listeners.ts'
+import { type Front, openFront } from './http/nodes/front.ts'
 import { sendJson } from './http/reply.ts'
-import { listenUnix } from './http/unix-socket.ts'
 import { openDatabase } from './store/db/db.ts'
 import { prepareDatabase } from './store/db/prepare.ts'
 
@@ -22,6 +20,8 @@ export interface ServerOptions extends ContextOptions {
   readonly health: Health
   /** The certificate, if Hearth serves HTTPS itself. */
   readonly certificate?: CertificateFiles | undefined
+  /** In a cluster: called when this process begins to stand by, and what ends that. Without it, it waits for one lease at most. */
+  readonly standBy?: { began(): void; readonly signal: AbortSignal } | undefined
   /** How long, during a stop, answers tell clients to close their connections, so that no request is cut off on its way. */
   readonly farewellMs?: number
 }
@@ -42,56 +42,119 @@ const DRAIN_MS = 7_000
 
 /** Migrates, wires everything, and listens. The database must be running. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { config, connection, health, certificate, log } = options
-  const isHomeserver = config.roles.includes('client')
+  const { config, connection, health, log } = options
   await fitAmongNodes(options)
   health.enter('migrating')
   const { applied, newer } = await prepareDatabase(connection, options.migrations, config.server_name)
   if (newer.length > 0)
     log.warn({ migrations: newer }, 'a newer Hearth migrated this database; this one runs on it too')
   if (applied.length > 0) log.info({ migrations: applied.length }, 'database is up to date')
-  // What the other role is made of is not even loaded.
-  const { createContext } = await (isHomeserver ? import('./context.ts') : import('./identity-alone.ts'))
-  const { buildApp } = await (isHomeserver ? import('./app.ts') : import('./identity-alone.ts'))
-  const context = await createContext(options)
-  health.watch(() => context.ready())
-  const app = buildApp(context)
-  mountHealth(app, health)
-  const connections = createConnections(
-    {
-      inAll: config.limits.max_connections,
-      perAddress: config.limits.max_connections_per_address,
-      trustedProxies: config.trusted_proxies,
-    },
-    { metrics: context.metrics.arrivals, log },
-  )
-  connections.bound(app.server, true)
-  let https: HttpsListeners | undefined
-  let unix: HttpServer | undefined
-  const { socket } = config.listen
+  const bounds = {
+    inAll: config.limits.max_connections,
+    perAddress: config.limits.max_connections_per_address,
+    trustedProxies: config.trusted_proxies,
+  }
+  const connections = createConnections(bounds, { metrics: options.metrics.arrivals, log })
+  const front = await openFrontOf(options, connections)
+  return front === undefined ? serveAlone(options, connections) : serveAsNode(options, connections, front)
+}
+
+async function serveAlone(options: ServerOptions, connections: Connections): Promise<RunningServer> {
+  const { config, certificate } = options
+  const { context, app } = await buildServer(options)
   try {
-    await listen(app, config.listen)
-    if (socket !== undefined)
-      unix = await listenUnix(app, { path: socket, mode: config.listen.socket_mode }, connections)
-    https = certificate && (await listenHttps(app, config.https, certificate.current(), connections))
+    const listeners = await listenForClients(app, { app, config, certificate, connections })
+    return running(options, { context, app, listeners, others: [] })
   } catch (error) {
-    unix?.close()
     await app.close()
     await context.close()
     throw error
   }
-  if (https) certificate?.onChange(https.use)
-  const servers: readonly HttpServer[] = [app.server, ...(unix ? [unix] : []), ...(https?.servers ?? [])]
+}
+
+/** Passes requests on for as long as another node serves. */
+async function serveAsNode(options: ServerOptions, connections: Connections, front: Front): Promise<RunningServer> {
+  const { config, certificate, health, standBy } = options
+  let listeners: ClientListeners | undefined
+  const listen = () => listenForClients(front, { config, certificate, connections })
+  const closeAll = () => {
+    for (const server of [front.server, ...(listeners?.servers ?? [])]) {
+      server.close()
+      server.closeAllConnections()
+    }
+    front.close()
+  }
+
+  async function passOn(address: string | undefined): Promise<void> {
+    front.passTo(address)
+    if (listeners !== undefined) return
+    listeners = await listen()
+    certificate?.onChange(listeners.useCertificate)
+    health.watch(front.isOpen)
+    health.enter('standing by')
+    standBy?.began()
+  }
+
+  try {
+    const waiting = standBy && { signal: standBy.signal, serving: passOn }
+    const { context, app } = await buildServer(options, { address: front.address, standBy: waiting })
+    try {
+      await app.ready()
+      front.serve(app.routing, context.isHeld)
+      listeners ??= await listen()
+      return running(options, { context, app, listeners, others: [front.server] })
+    } catch (error) {
+      await app.close()
+      await context.close()
+      throw error
+    }
+  } catch (error) {
+    closeAll()
+    throw error
+  }
+}
+
+/** Everything that a server is made of, before it listens. */
+async function buildServer(
+  options: ServerOptions,
+  amongNodes?: AmongNodes,
+): Promise<{ readonly context: Context; readonly app: FastifyInstance }> {
+  const { config, health } = options
+  const isHomeserver = config.roles.includes('client')
+  // What the other role is made of is not even loaded.
+  const { createContext } = await (isHomeserver ? import('./context.ts') : import('./identity-alone.ts'))
+  const { buildApp } = await (isHomeserver ? import('./app.ts') : import('./identity-alone.ts'))
+  const context = await createContext(options, amongNodes)
+  health.watch(() => context.ready())
+  const app = buildApp(context)
+  mountHealth(app, health)
+  return { context, app }
+}
+
+interface Built {
+  readonly context: Context
+  readonly app: FastifyInstance
+  readonly listeners: ClientListeners
+  /** Listeners beside those for clients. */
+  readonly others: readonly HttpServer[]
+}
+
+function running(options: ServerOptions, { context, app, listeners, others }: Built): RunningServer {
+  const { health, certificate } = options
+  certificate?.onChange(listeners.useCertificate)
   context.listening?.()
   health.enter('running')
-
-  async function close(): Promise<void> {
-    health.enter('draining')
-    await drain(servers, app, context, options.farewellMs ?? FAREWELL_MS)
-    await context.close()
+  return {
+    port: listeners.port,
+    httpsPorts: listeners.httpsPorts,
+    services: context.services,
+    lost: context.lost,
+    async close() {
+      health.enter('draining')
+      await drain([...listeners.servers, ...others], app, context, options.farewellMs ?? FAREWELL_MS)
+      await context.close()
+    },
   }
-  const { port } = app.server.address() as AddressInfo
-  return { port, httpsPorts: https?.ports ?? [], services: context.services, lost: context.lost, close }
 }
 
 /** A process that does not belong to the cluster must not migrate its database. */
@@ -105,6 +168,23 @@ async function fitAmongNodes(options: ServerOptions): Promise<void> {
   } finally {
     await db.close()
   }
+}
+
+/** Undefined for a process alone. */
+async function openFrontOf(options: ServerOptions, connections: Connections): Promise<Front | undefined> {
+  const { clock = Date, config, health } = options
+  const { secret, host, port } = config.cluster
+  if (secret === undefined) return undefined
+  const answersItself = (request: IncomingMessage, response: ServerResponse): boolean => {
+    const path = request.url?.split('?')[0] ?? ''
+    if (!path.startsWith('/health/')) return false
+    void answerHealth(health, path).then((answer) => {
+      response.writeHead(answer?.status ?? 404, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+      response.end(JSON.stringify(answer?.body ?? {}))
+    })
+    return true
+  }
+  return openFront({ secret, host, port, connections, now: () => clock.now(), answersItself })
 }
 
 async function drain(
@@ -138,15 +218,5 @@ function mountHealth(app: FastifyInstance, health: Health): void {
       reply.status(answer?.status ?? 404).header('cache-control', 'no-store')
       return sendJson(reply, JSON.stringify(answer?.body))
     })
-  }
-}
-
-async function listen(app: FastifyInstance, { host, port }: Config['listen']): Promise<void> {
-  try {
-    await app.listen({ host, port })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const why = code === 'EADDRINUSE' ? 'something listens there already' : (code ?? String(error))
-    throw new Error(`cannot listen on ${host}:${port}: ${why}; see listen.host and listen.port`)
   }
 }

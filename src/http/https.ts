@@ -1,9 +1,8 @@
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import type { Connections } from './connections.ts'
 import { judgeFirst } from './expect-continue.ts'
-import { answerBrokenRequest, CONNECTIONS } from './server.ts'
+import { answerBrokenRequest, CONNECTIONS, type Routed } from './server.ts'
 
 /** A certificate with its chain, and its key: PEM. */
 export interface TlsCertificate {
@@ -25,7 +24,7 @@ const OLDEST_TLS = 'TLSv1.2'
 
 /** @throws Error that names the option */
 export async function listenHttps(
-  app: FastifyInstance,
+  app: Routed,
   { host, ports }: { readonly host: string; readonly ports: readonly number[] },
   { cert, key }: TlsCertificate,
   connections: Connections,

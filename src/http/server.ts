@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { RequestListener } from 'node:http'
 import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -31,6 +32,11 @@ export interface ServerOptions {
   readonly metrics: RequestMetrics
   readonly tracing?: Tracing | undefined
   readonly intake: BodyIntake
+}
+
+/** What handles the requests of a listener: the framework, or what stands before it in a cluster. */
+export interface Routed {
+  readonly routing: RequestListener
 }
 
 /** Room for a filter written into the query of a sync. */

@@ -1,11 +1,10 @@
 import { chmod, lstat, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import { UNIX_PEER } from './client-address.ts'
 import type { Connections } from './connections.ts'
 import { judgeFirst } from './expect-continue.ts'
-import { answerBrokenRequest, CONNECTIONS } from './server.ts'
+import { answerBrokenRequest, CONNECTIONS, type Routed } from './server.ts'
 
 /** Where a socket is, and who may connect to it: its mode, such as `660`. */
 export interface SocketPlace {
@@ -14,7 +13,7 @@ export interface SocketPlace {
 }
 
 /** A listener on a unix socket that serves the same as HTTP. Who can connect is a reverse proxy: it is believed about its clients. */
-export async function listenUnix(app: FastifyInstance, place: SocketPlace, connections: Connections): Promise<Server> {
+export async function listenUnix(app: Routed, place: SocketPlace, connections: Connections): Promise<Server> {
   const server = createServer(CONNECTIONS, app.routing)
   server.prependListener('connection', markPeer)
   connections.bound(server, true)

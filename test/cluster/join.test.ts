@@ -43,7 +43,7 @@ function standing(parts: JoinParts) {
   let isStandingBy = false
   const standBy = {
     signal: stopping.signal,
-    began() {
+    serving() {
       isStandingBy = true
     },
   }

@@ -4,7 +4,7 @@ export type Phase = 'starting' | 'migrating' | 'standing by' | 'running' | 'drai
 
 export interface Health {
   enter(phase: Phase): void
-  /** From now on readiness also depends on `probe`: it gives false, or hangs, while the database is away. */
+  /** From now on readiness also depends on `probe`: it gives false, or hangs, while the database is away, or no node serves. */
   watch(probe: () => Promise<boolean>): void
   /** Undefined if requests can be served, else the reason. */
   whyNotReady(): Promise<string | undefined>
@@ -23,12 +23,13 @@ export function createHealth(): Health {
       probe = next
     },
     async whyNotReady() {
-      if (phase !== 'running') return phase
+      if (phase !== 'running' && phase !== 'standing by') return phase
       const answered = new AbortController()
       const late = delay(PROBE_TIMEOUT_MS, false, { signal: answered.signal, ref: false }).catch(() => false)
       const isAnswering = await Promise.race([probe(), late])
       answered.abort()
-      return isAnswering ? undefined : 'the database does not answer'
+      if (isAnswering) return undefined
+      return phase === 'running' ? 'the database does not answer' : 'no node serves'
     },
   }
 }

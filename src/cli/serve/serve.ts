@@ -148,10 +148,7 @@ async function start(host: Host, { live, serverLog, read, flags, signal }: Start
       certificate,
       standBy: {
         signal,
-        began(address: string | undefined) {
-          health.enter('standing by')
-          notifyReady(host.env, log, `standing by for ${address ?? 'another node'}`)
-        },
+        began: () => notifyReady(host.env, log, 'standing by'),
       },
       log,
     }

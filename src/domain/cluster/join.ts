@@ -26,8 +26,8 @@ export interface JoinParts {
 }
 
 export interface StandBy {
-  /** Called when this process begins to stand by. @param address of the node that serves, if one does */
-  began(address: string | undefined): void
+  /** Called when this process begins to stand by, and when another node serves than before. @param address of it, if one serves */
+  serving(address: string | undefined): void | Promise<void>
   /** Ends standing by. */
   readonly signal: AbortSignal
 }
@@ -72,15 +72,15 @@ async function serveAlone({ db, own }: JoinParts): Promise<NodeLease> {
 async function joinCluster(parts: JoinParts): Promise<NodeLease> {
   const { db, clock, log, standBy } = parts
   mustAgreeOnTime(clock.now(), await databaseTime(db))
-  let isStandingBy = false
+  let serving: { readonly address: string | undefined } | undefined
   let looks = 0
   for (;;) {
     const outcome = await attempt(parts, looks++ === 0)
     if ('lease' in outcome) return outcome.lease
-    if (!isStandingBy) {
-      isStandingBy = true
-      log.info({ serving: outcome.serving }, 'another node serves; this one stands by')
-      standBy?.began(outcome.serving)
+    if (serving === undefined) log.info({ serving: outcome.serving }, 'another node serves; this one stands by')
+    if (serving?.address !== outcome.serving || serving === undefined) {
+      serving = { address: outcome.serving }
+      await standBy?.serving(outcome.serving)
     }
     if (standBy === undefined && looks * NODE_LOOK_MS > NODE_LEASE_MS + NODE_LEASE_MARGIN_MS)
       throw new NodeRefused('a node of this cluster serves, and cannot be asked: stop it, or try again where it runs')
@@ -99,7 +99,7 @@ async function attempt(
     const found = await findNode(parts.db, WRITER)
     if (isServing(found)) mustFit(parts.own, found)
     const lease = isServing(found) ? undefined : await take(parts, found)
-    return lease === undefined ? { serving: found?.address } : { lease }
+    return lease === undefined ? { serving: isServing(found) ? found.address : undefined } : { lease }
   } catch (error) {
     if (isFirst || (error as { status?: number }).status !== 503) throw error
     return { serving: undefined }

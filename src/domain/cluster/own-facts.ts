@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { hostname } from 'node:os'
 import type { Config } from '../../config/schema.ts'
 import type { NodeFacts } from '../../store/cluster/nodes.ts'
 import type { Random } from '../clock.ts'
@@ -9,6 +8,8 @@ import type { IdentityKeyRing } from '../identity/keys.ts'
 /** What this process says of itself to the other nodes. The keys are those in use at the moment when they are read. */
 export function ownFacts(parts: {
   readonly config: Pick<Config, 'server_name' | 'listen' | 'cluster'>
+  /** Where it listens for other nodes; alone, where it listens for clients. */
+  readonly address?: string | undefined
   readonly signingKey: Pick<OwnSigningKey, 'keyId' | 'publicKey'>
   readonly identityKeys: Pick<IdentityKeyRing, 'current'>
   readonly version: string
@@ -18,7 +19,7 @@ export function ownFacts(parts: {
   const { secret } = config.cluster
   return {
     holder: random.bytes(8).toString('hex'),
-    address: `${hostname()}:${config.listen.port}`,
+    address: parts.address ?? `${config.listen.host}:${config.listen.port}`,
     release: version,
     get keys() {
       return `${signingKey.keyId} ${signingKey.publicKey} ${identityKeys.current.publicKey}`

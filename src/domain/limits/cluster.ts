@@ -11,3 +11,9 @@ export const NODE_RENEWAL_RETRY_MS = 500
 export const NODE_LOOK_MS = 250
 /** How far apart the clocks of a node and of the database may be. */
 export const MAX_CLOCK_DIFFERENCE_MS = 60_000
+/** How long a request waits for a node that serves, and how soon it is tried again. */
+export const FORWARD_PATIENCE_MS = 20_000
+export const FORWARD_RETRY_MS = 50
+/** Bodies up to this size are kept until their request is answered, so that it can be repeated; and all of them together. */
+export const MAX_KEPT_BODY_BYTES = 64 * 1024
+export const MAX_KEPT_BODY_BYTES_IN_ALL = 32 * 1024 * 1024

@@ -1,0 +1,95 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { NODE_LEASE_MARGIN_MS, NODE_LEASE_MS } from '../../domain/limits/cluster.ts'
+import { UNIX_PEER } from '../client-address.ts'
+import type { Connections } from '../connections.ts'
+import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
+import { createForwarder } from './forwarder.ts'
+import { nodeListener } from './node-listener.ts'
+
+/** What has the requests of clients and of other nodes: it passes them on, until this node serves. */
+export interface Front {
+  /** Where this node listens for others: `host:port`. */
+  readonly address: string
+  /** The listener for other nodes. */
+  readonly server: Server
+  /** Handles a request of a client. */
+  readonly routing: RequestListener
+  /** From now on that node serves, or none. */
+  passTo(address: string | undefined): void
+  /** From now on this node serves, for as long as `isHeld` says so. */
+  serve(listener: RequestListener, isHeld: () => boolean): void
+  /**
+   * Whether requests are answered here, by whichever node. While the place moves from one node to another they wait, so that long, nobody
+   * needs to know.
+   */
+  isOpen(): Promise<boolean>
+  close(): void
+}
+
+export interface FrontParts {
+  readonly secret: string
+  /** Where to listen for other nodes. */
+  readonly host: string
+  readonly port: number
+  readonly connections: Connections
+  readonly now: () => number
+  /** Handles the requests that this node answers itself, whoever serves; gives false for all others. */
+  answersItself(request: IncomingMessage, response: ServerResponse): boolean
+}
+
+/** @throws Error that names the option if it cannot listen for other nodes */
+export async function openFront({ secret, host, port, connections, now, answersItself }: FrontParts): Promise<Front> {
+  let own: { readonly listener: RequestListener; isHeld(): boolean } | undefined
+  let elsewhere: string | undefined
+  let unreachedSince: number | undefined
+  // What this node has in memory is true only while it has its place.
+  const serving = () => (own?.isHeld() ? own.listener : undefined)
+  const server = createServer(CONNECTIONS, nodeListener({ secret, now, serving }))
+  server.prependListener('connection', markNode)
+  connections.bound(server, true)
+  server.on('clientError', answerBrokenRequest)
+  await listen(server, host, port)
+  const { port: taken } = server.address() as AddressInfo
+  const address = `${host.includes(':') ? `[${host}]` : host}:${taken}`
+  // A request that waits while this node takes the place goes to this node.
+  const forwarder = createForwarder({ secret, now, target: () => (own === undefined ? elsewhere : address) })
+  return {
+    address,
+    server,
+    routing(request, response) {
+      const listener = serving()
+      if (listener !== undefined) listener(request, response)
+      else if (!answersItself(request, response)) void forwarder.pass(request, response)
+    },
+    passTo(there) {
+      if (there !== elsewhere) forwarder.giveUp()
+      elsewhere = there
+    },
+    serve(listener, isHeld) {
+      own = { listener, isHeld }
+      forwarder.giveUp()
+    },
+    async isOpen() {
+      if (own !== undefined || (await forwarder.reaches())) unreachedSince = undefined
+      else unreachedSince ??= performance.now()
+      return unreachedSince === undefined || performance.now() - unreachedSince < NODE_LEASE_MS + NODE_LEASE_MARGIN_MS
+    },
+    close: forwarder.giveUp,
+  }
+}
+
+/** A node is believed about the addresses of clients, as a reverse proxy on a unix socket is. */
+function markNode(socket: Socket): void {
+  Object.defineProperty(socket, 'remoteAddress', { value: UNIX_PEER })
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', ({ code = '' }: NodeJS.ErrnoException) => {
+      const why = code === 'EADDRINUSE' ? 'something listens there already' : code
+      reject(new Error(`cannot listen for other nodes on ${host}:${port}: ${why}; see cluster.host and cluster.port`))
+    })
+    server.listen(port, host, resolve)
+  })
+}

@@ -1,0 +1,64 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { isNodeProof, type PassedOn } from '../../core/signing/node-proof.ts'
+import { CORS_HEADERS } from '../cors.ts'
+
+/** The header with the proof. */
+export const NODE_PROOF = 'x-hearth-node'
+/** In an answer: this node did nothing with the request, because it does not serve. */
+export const NOT_SERVING = 'x-hearth-not-serving'
+
+/**
+ * What listens for other nodes: it hands requests with a proof to what serves, and refuses all others.
+ *
+ * @param serving what serves now; undefined while this node does not
+ */
+export function nodeListener(parts: {
+  readonly secret: string
+  readonly now: () => number
+  readonly serving: () => RequestListener | undefined
+}): RequestListener {
+  return (request, response) => {
+    if (!isNodeProof(parts.secret, passedOn(request), request.headers[NODE_PROOF]?.toString(), parts.now())) {
+      answer(response, 403, 'M_FORBIDDEN', 'Only nodes of this server may connect here: use the address for clients.')
+      return
+    }
+    const listener = parts.serving()
+    if (listener) listener(request, response)
+    else {
+      response.setHeader(NOT_SERVING, '1')
+      answer(response, 503, 'M_UNKNOWN', 'This node does not serve.')
+    }
+  }
+}
+
+/** What the proof of a request covers. The body is not part of it. */
+export function passedOn({
+  method = '',
+  url = '',
+  headers,
+}: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): PassedOn {
+  return {
+    method,
+    url,
+    forwardedFor: headers['x-forwarded-for']?.toString() ?? '',
+    authorization: headers.authorization ?? '',
+  }
+}
+
+/** An answer of our own, before anything else has the request. */
+export function answer(
+  response: ServerResponse,
+  status: 403 | 503,
+  errcode: 'M_FORBIDDEN' | 'M_UNKNOWN',
+  error: string,
+): void {
+  const body = JSON.stringify({ errcode, error, ...(status === 503 && { retry_after_ms: 2_000 }) })
+  response.writeHead(status, {
+    ...CORS_HEADERS,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    // A body that nobody reads must not be taken for the next request.
+    connection: 'close',
+  })
+  response.end(body)
+}

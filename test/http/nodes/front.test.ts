@@ -1,0 +1,218 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { pino } from 'pino'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { nodeProof } from '../../../src/core/signing/node-proof.ts'
+import { createMetrics } from '../../../src/domain/metrics.ts'
+import { addressReader } from '../../../src/http/client-address.ts'
+import { createConnections } from '../../../src/http/connections.ts'
+import { type Front, openFront } from '../../../src/http/nodes/front.ts'
+import { waitUntil } from '../../support/wait.ts'
+
+const SECRET = 'the secret of the nodes of this test'
+const log = pino({ level: 'silent' })
+const opened: { close(): void }[] = []
+
+const connections = () =>
+  createConnections(
+    { inAll: 1000, perAddress: 1000, trustedProxies: [] },
+    { metrics: createMetrics({ version: '0', node: '' }).arrivals, log },
+  )
+
+async function openNode(secret = SECRET): Promise<{ front: Front; clients: Server; url: string }> {
+  const front = await openFront({
+    secret,
+    host: '127.0.0.1',
+    port: 0,
+    connections: connections(),
+    now: Date.now,
+    answersItself(request, response) {
+      if (request.url !== '/health/live') return false
+      response.end('alive')
+      return true
+    },
+  })
+  const clients = createServer(front.routing)
+  await new Promise<void>((resolve) => clients.listen(0, '127.0.0.1', resolve))
+  for (const server of [clients, front.server])
+    opened.push({
+      close() {
+        server.close()
+        server.closeAllConnections()
+      },
+    })
+  opened.push(front)
+  return { front, clients, url: `http://127.0.0.1:${(clients.address() as AddressInfo).port}` }
+}
+
+const addressOf = addressReader([])
+
+const always = () => true
+
+/** Says what it got. */
+const echo: RequestListener = (request, response) => {
+  void text(request).then((body) => {
+    response.writeHead(201, { 'x-thing': 'kept', 'content-type': 'application/json' })
+    const { method, url, headers, socket } = request
+    const address = addressOf(socket.remoteAddress, headers['x-forwarded-for']?.toString())
+    response.end(JSON.stringify({ method, url, address, authorization: headers.authorization, body }))
+  })
+}
+
+let first: Awaited<ReturnType<typeof openNode>>
+let second: Awaited<ReturnType<typeof openNode>>
+beforeEach(async () => {
+  first = await openNode()
+  second = await openNode()
+})
+afterEach(() => {
+  for (const one of opened.splice(0)) one.close()
+})
+
+describe('a node that stands by', () => {
+  it('passes a request on whole, with the address of its client, and the answer back', async () => {
+    first.front.serve(echo, always)
+    second.front.passTo(first.front.address)
+    for (const body of ['', 'short', 'x'.repeat(300_000)]) {
+      const answer = await fetch(`${second.url}/a/b%2Fc?d=e`, {
+        method: body === '' ? 'GET' : 'PUT',
+        headers: { authorization: 'Bearer token' },
+        ...(body !== '' && { body }),
+      })
+      expect(answer.status).toBe(201)
+      expect(answer.headers.get('x-thing')).toBe('kept')
+      expect(await answer.json()).toEqual({
+        method: body === '' ? 'GET' : 'PUT',
+        url: '/a/b%2Fc?d=e',
+        address: '127.0.0.1',
+        authorization: 'Bearer token',
+        body,
+      })
+    }
+  })
+
+  it('lets a client say nothing about its address', async () => {
+    first.front.serve(echo, always)
+    second.front.passTo(first.front.address)
+    const answer = await fetch(second.url, { headers: { 'x-forwarded-for': '203.0.113.9' } })
+    expect(await answer.json()).toMatchObject({ address: '127.0.0.1' })
+  })
+
+  it('answers itself what is about itself', async () => {
+    expect(await (await fetch(`${second.url}/health/live`)).text()).toBe('alive')
+    expect(await second.front.isOpen()).toBe(true)
+  })
+
+  it('has a request wait until some node serves, and until it serves itself', async () => {
+    const waiting = fetch(`${second.url}/one`)
+    second.front.passTo(first.front.address)
+    const also = fetch(`${first.url}/two`, { method: 'POST', body: 'once' })
+    first.front.serve(echo, always)
+    expect(await (await waiting).json()).toMatchObject({ url: '/one' })
+    expect(await (await also).json()).toMatchObject({ url: '/two', body: 'once' })
+  })
+
+  it('goes to another node when the first one is gone', async () => {
+    first.front.serve(echo, always)
+    second.front.passTo(first.front.address)
+    await (await fetch(second.url)).text()
+    first.front.server.close()
+    first.front.server.closeAllConnections()
+    const waiting = fetch(`${second.url}/late`, { method: 'PUT', body: 'kept' })
+    second.front.serve(echo, always)
+    expect(await (await waiting).json()).toMatchObject({ url: '/late', body: 'kept' })
+  })
+
+  it('repeats nothing that may have been done, unless it may be done twice', async () => {
+    const seen: string[] = []
+    first.front.serve((request, response) => {
+      seen.push(`${request.method}`)
+      request.resume()
+      if (seen.length < 3) request.on('end', () => response.destroy())
+      else echo(request, response)
+    }, always)
+    second.front.passTo(first.front.address)
+    const posted = await fetch(second.url, { method: 'POST', body: 'x' })
+    expect(posted.status).toBe(503)
+    expect(await posted.json()).toMatchObject({ errcode: 'M_UNKNOWN', retry_after_ms: 2_000 })
+    expect((await fetch(second.url, { method: 'PUT', body: 'x' })).status).toBe(201)
+    expect(seen).toEqual(['POST', 'PUT', 'PUT'])
+  })
+
+  it('takes back what a node has that answers no more, once it serves itself', async () => {
+    let isThere = 0
+    first.front.serve(() => {
+      isThere++
+    }, always)
+    second.front.passTo(first.front.address)
+    const asked = fetch(`${second.url}/one`, { method: 'PUT', body: 'x' })
+    const once = fetch(`${second.url}/two`, { method: 'POST', body: 'x' })
+    await waitUntil('both requests', () => isThere === 2)
+    second.front.serve(echo, always)
+    expect(await (await asked).json()).toMatchObject({ url: '/one', body: 'x' })
+    expect((await once).status).toBe(503)
+  })
+
+  it('gets nothing from a node that has lost its place', async () => {
+    let isHeld = false
+    first.front.serve(echo, () => isHeld)
+    second.front.passTo(first.front.address)
+    const asked = [fetch(`${second.url}/one`, { method: 'POST', body: 'x' }), fetch(`${first.url}/two`)]
+    expect(await Promise.race([...asked, new Promise((resolve) => setTimeout(resolve, 200, 'waiting'))])).toBe(
+      'waiting',
+    )
+    isHeld = true
+    for (const one of asked) expect((await one).status).toBe(201)
+  })
+
+  it('ends a request whose client is gone', async () => {
+    let isClosed = false
+    let isThere = false
+    first.front.serve((_, response) => {
+      isThere = true
+      response.on('close', () => {
+        isClosed = true
+      })
+    }, always)
+    second.front.passTo(first.front.address)
+    const leaving = new AbortController()
+    const asked = fetch(second.url, { signal: leaving.signal }).catch(() => 'left')
+    await waitUntil('the request', () => isThere)
+    leaving.abort()
+    expect(await asked).toBe('left')
+    await waitUntil('its end', () => isClosed)
+  })
+})
+
+describe('the listener for nodes', () => {
+  const ask = (headers: Record<string, string>, path = '/x') =>
+    fetch(`http://${first.front.address}${path}`, { headers }).then(({ status }) => status)
+  const proofOf = (secret: string, url = '/x', now = Date.now()) =>
+    nodeProof(secret, { method: 'GET', url, forwardedFor: '', authorization: '' }, now)
+
+  it('refuses everybody without a proof of the secret for this very request, of this moment', async () => {
+    first.front.serve(echo, always)
+    expect(await ask({ 'x-hearth-node': proofOf(SECRET) })).toBe(201)
+    expect(await ask({})).toBe(403)
+    expect(await ask({ 'x-hearth-node': 'nonsense' })).toBe(403)
+    expect(await ask({ 'x-hearth-node': proofOf('a guess') })).toBe(403)
+    expect(await ask({ 'x-hearth-node': proofOf(SECRET) }, '/y')).toBe(403)
+    expect(await ask({ 'x-hearth-node': proofOf(SECRET), 'x-forwarded-for': '203.0.113.9' })).toBe(403)
+    expect(await ask({ 'x-hearth-node': proofOf(SECRET), authorization: 'Bearer other' })).toBe(403)
+    expect(await ask({ 'x-hearth-node': proofOf(SECRET, '/x', Date.now() - 600_000) })).toBe(403)
+    expect(await ask({ 'x-hearth-node': proofOf(SECRET, '/x', Date.now() + 600_000) })).toBe(403)
+  })
+
+  it('a node with another secret gets nothing done', async () => {
+    const stranger = await openNode('the secret of somebody else entirely')
+    const seen: string[] = []
+    first.front.serve((request, response) => {
+      seen.push(`${request.url}`)
+      response.end()
+    }, always)
+    stranger.front.passTo(first.front.address)
+    expect((await fetch(stranger.url)).status).toBe(403)
+    expect(seen).toEqual([])
+  })
+})
