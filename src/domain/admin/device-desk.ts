@@ -30,6 +30,8 @@ export interface DeviceDesk {
   logOut(userId: UserId): Promise<number>
   /** The devices of a user and their addresses (client-server API, `GET admin/whois`). */
   whois(userId: UserId): Promise<JsonObject>
+  /** The same as administration tools read it: all connections, the newest first, under a device without a name. */
+  connections(userId: UserId): Promise<JsonObject>
 }
 
 export interface DeviceDeskParts {
@@ -92,7 +94,12 @@ export function createDeviceDesk(deps: DeviceDeskParts): DeviceDesk {
     },
     async whois(userId) {
       const seen = await sightings(userId)
-      return { user_id: userId, devices: Object.fromEntries(seen.map((one) => [one.device_id, sessionsOf(one)])) }
+      return { user_id: userId, devices: Object.fromEntries(seen.map((one) => [one.device_id, sessionsOf([one])])) }
+    },
+    async connections(userId) {
+      const seen = await sightings(userId)
+      seen.sort((a, b) => (b.last_seen_at ?? 0) - (a.last_seen_at ?? 0))
+      return { user_id: userId, devices: { '': sessionsOf(seen) } }
     },
   }
 }
@@ -101,7 +108,12 @@ function deviceView(userId: UserId, { last_seen_at, ...device }: DeviceSighting)
   return { ...device, last_seen_ts: last_seen_at, user_id: userId, dehydrated: false }
 }
 
-function sessionsOf({ last_seen_ip, last_seen_at, last_seen_user_agent }: DeviceSighting): JsonObject {
-  const connection = { ip: last_seen_ip, last_seen: last_seen_at, user_agent: last_seen_user_agent }
-  return { sessions: [{ connections: last_seen_at === null ? [] : [connection] }] }
+function sessionsOf(sightings: readonly DeviceSighting[]): JsonObject {
+  const seen = sightings.filter(({ last_seen_at }) => last_seen_at !== null)
+  const connections = seen.map(({ last_seen_ip, last_seen_at, last_seen_user_agent }) => ({
+    ip: last_seen_ip,
+    last_seen: last_seen_at,
+    user_agent: last_seen_user_agent,
+  }))
+  return { sessions: [{ connections }] }
 }

@@ -3,5 +3,5 @@ import { endpoint } from '../../../http/endpoint.ts'
 export const getUserSessions = endpoint(
   'GET /_synapse/admin/v1/whois/{userId}',
   { auth: 'admin', recorded: true },
-  ({ params }, { admin }) => admin.users.whois(params.userId),
+  ({ params }, { admin }) => admin.users.connections(params.userId),
 )
