@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
 import { interruption } from '../interruption.ts'
+import { adminClientInterop } from './admin-client.ts'
 import { dendrite } from './dendrite.ts'
 import { livekitInterop } from './livekit.ts'
 import type { PeerKind } from './peer.ts'
@@ -24,12 +25,15 @@ import { synapse } from './synapse.ts'
 const USAGE = `npm run interop -- synapse --python PYTHON [options]
 npm run interop -- dendrite --binaries FOLDER [options]
 npm run interop -- livekit --binary FILE
+npm run interop -- admin-client --site FOLDER [--pictures FOLDER]
 npm run interop -- rust-sdk [--jobs N] [--record FILE] [--minutes N] [--write]
 
 Starts another homeserver and a Hearth on loopback and has them do everything with each other that homeservers do.
 Needs openssl, and the other one: a Python that has Synapse ("python3 -m venv there && there/bin/pip install matrix-synapse"), or a
 folder with the programs "dendrite" and "generate-keys", built from its Go module.
 rust-sdk is no homeserver: two clients on matrix-rust-sdk do with a Hearth what people do. Needs Rust; it compiles for some minutes.
+admin-client is a page for administrators, Ketesa, built outside of this folder: it opens all its pages against a Hearth, and each request is
+looked at. Its sources say how it is built ("vite build"); --site is the folder with its index.html. Needs a Chromium.
 livekit is a server for calls of groups: a Hearth lets a client into it.
 
   --versions 6,9,10,11,12   room versions
@@ -47,6 +51,8 @@ const OPTIONS = {
   python: { type: 'string' },
   binaries: { type: 'string' },
   binary: { type: 'string' },
+  site: { type: 'string' },
+  pictures: { type: 'string' },
   versions: { type: 'string', default: '6,9,10,11,12' },
   only: { type: 'string', default: '' },
   'partition-seconds': { type: 'string', default: '10' },
@@ -138,6 +144,10 @@ function conclude(outcomes: readonly { readonly problem: string | undefined }[])
 async function main(args: string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
   if (positionals[0] === 'rust-sdk') return runClients(values)
+  if (positionals[0] === 'admin-client' && values.site !== undefined) {
+    const bad = await adminClientInterop({ folder: values.site, pictures: values.pictures })
+    process.exit(bad > 0 ? 1 : 0)
+  }
   if (positionals[0] === 'livekit' && values.binary !== undefined) {
     process.exitCode = (await livekitInterop(values.binary)) > 0 ? 1 : 0
     return

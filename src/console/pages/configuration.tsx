@@ -56,16 +56,28 @@ export function Configuration({ query }: { readonly query: Readonly<Record<strin
                 isHeading: true,
                 cell: ({ key, isDefault }) => (
                   <>
-                    <code>{key}</code> {!isDefault && <Badge tone="warn">{t('set')}</Badge>}
+                    <code>{broken(key)}</code> {!isDefault && <Badge tone="warn">{t('set')}</Badge>}
                   </>
                 ),
               },
               { title: t('Value'), cell: ({ value }) => (value === undefined ? '–' : <code>{value}</code>) },
-              { title: t('Meaning'), cell: ({ description }) => <span class="soft">{description}</span> },
+              {
+                title: t('Meaning'),
+                cell: ({ description }) => (
+                  <span class="soft" lang="en">
+                    {description}
+                  </span>
+                ),
+              },
             ]}
           />
         )}
       </Shown>
     </Page>
   )
+}
+
+/** A name that may be broken into lines where its words end. */
+function broken(key: string) {
+  return key.split(/(?<=[._])/).flatMap((word) => [word, <wbr key={word} />])
 }

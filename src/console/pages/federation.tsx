@@ -86,7 +86,11 @@ export function Federation({ query }: { readonly query: Readonly<Record<string, 
                 },
                 {
                   title: t('Last error'),
-                  cell: ({ last_error }) => <span class="soft">{last_error ?? '–'}</span>,
+                  cell: ({ last_error }) => (
+                    <span class="soft" lang="en">
+                      {last_error ?? '–'}
+                    </span>
+                  ),
                 },
                 {
                   title: t('Next try'),

@@ -98,7 +98,11 @@ function Graph({ data }: { readonly data: GraphData }) {
                   <time class="soft" title={moment(event.origin_server_ts)}>
                     {briefly(event.origin_server_ts)}
                   </time>
-                  {event.reason !== null && <span class="reason">{event.reason}</span>}
+                  {event.reason !== null && (
+                    <span class="reason" lang="en">
+                      {event.reason}
+                    </span>
+                  )}
                 </button>
               </li>
             ))}
@@ -162,7 +166,7 @@ function Details({ event, isTip }: { readonly event: GraphEvent; readonly isTip:
     <aside class="card" aria-label={t('The event')}>
       {event.reason !== null && (
         <p class="verdict">
-          <Standing event={event} /> {event.reason}
+          <Standing event={event} /> <span lang="en">{event.reason}</span>
         </p>
       )}
       <Facts
