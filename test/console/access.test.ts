@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Browsing } from '../oauth/world.ts'
 import type { Json } from '../support/api.ts'
+import type { Browsing } from '../support/browsing.ts'
 import { act as actIn, bearer, CONSOLE, type ConsoleWorld, factsIn, openConsoleWorld, signedIn } from './world.ts'
 
 let world: ConsoleWorld

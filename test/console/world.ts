@@ -1,7 +1,7 @@
 import { buildConsole } from '../../scripts/build-console.mjs'
 import { type Office, openOffice, registerBySecret, SECRET } from '../admin/office.ts'
-import { Browsing, type Page } from '../oauth/world.ts'
 import { type Account, createRoom, type Json, join, sendText } from '../support/api.ts'
+import { Browsing, type Page } from '../support/browsing.ts'
 import { type Neighbour, openNeighbourhood } from '../support/neighbours.ts'
 import { waitUntil } from '../support/wait.ts'
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { UserId } from '../../src/core/ids.ts'
 import { type Json, PASSWORD } from '../support/api.ts'
-import { type Browsing, hiddenOf, type OauthWorld, openOauthWorld, refresh, session, whoami } from './world.ts'
+import { type Browsing, hiddenOf } from '../support/browsing.ts'
+import { type OauthWorld, openOauthWorld, refresh, session, whoami } from './world.ts'
 
 let world: OauthWorld
 let client: string

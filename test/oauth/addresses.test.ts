@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { messageOptions } from '../contact/contact-people.ts'
 import { PASSWORD } from '../support/api.ts'
+import { type Browsing, hiddenOf } from '../support/browsing.ts'
 import { type FakeGateway, startGateway } from '../support/sms-gateway.ts'
 import { decodeQuotedPrintable, type SmtpSink, startSmtp } from '../support/smtp.ts'
-import { type Browsing, hiddenOf, type OauthWorld, openOauthWorld, session, whoami } from './world.ts'
+import { type OauthWorld, openOauthWorld, session, whoami } from './world.ts'
 
 let world: OauthWorld
 let smtp: SmtpSink

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PASSWORD } from '../support/api.ts'
-import { type Browsing, type OauthWorld, openOauthWorld, type Page, scopeOf, whoami } from './world.ts'
+import type { Browsing, Page } from '../support/browsing.ts'
+import { type OauthWorld, openOauthWorld, scopeOf, whoami } from './world.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 

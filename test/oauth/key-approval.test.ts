@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import type { Json } from '../support/api.ts'
-import { type Browsing, type OauthWorld, openOauthWorld, refresh, session } from './world.ts'
+import type { Browsing } from '../support/browsing.ts'
+import { type OauthWorld, openOauthWorld, refresh, session } from './world.ts'
 
 let world: OauthWorld
 let client: string

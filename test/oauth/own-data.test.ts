@@ -11,7 +11,8 @@ import { createDiskReserve } from '../../src/domain/media/disk-reserve.ts'
 import { createArchiveFiles } from '../../src/domain/oauth/archive/archive-files.ts'
 import { createArchives } from '../../src/domain/oauth/archive/archives.ts'
 import { ownEventsFrom } from '../../src/store/oauth/own-events.ts'
-import { type Browsing, hiddenOf, type OauthWorld, openOauthWorld, type Page } from './world.ts'
+import { type Browsing, hiddenOf, type Page } from '../support/browsing.ts'
+import { type OauthWorld, openOauthWorld } from './world.ts'
 
 let world: OauthWorld
 let directory: string

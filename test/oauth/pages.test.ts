@@ -1,15 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  addressOf,
-  allow,
-  answerIn,
-  type Browsing,
-  hiddenOf,
-  type OauthWorld,
-  openOauthWorld,
-  type Page,
-  requestOf,
-} from './world.ts'
+import { type Browsing, hiddenOf, type Page } from '../support/browsing.ts'
+import { addressOf, allow, answerIn, type OauthWorld, openOauthWorld, requestOf } from './world.ts'
 
 let world: OauthWorld
 let client: string

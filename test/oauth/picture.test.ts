@@ -2,7 +2,8 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MAX_PICTURE_BYTES } from '../../src/domain/limits/oauth.ts'
 import { fileInForm } from '../../src/http/multipart.ts'
-import { type Browsing, type OauthWorld, openOauthWorld, type Page } from './world.ts'
+import type { Browsing, Page } from '../support/browsing.ts'
+import { type OauthWorld, openOauthWorld } from './world.ts'
 
 let world: OauthWorld
 
