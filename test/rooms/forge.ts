@@ -46,6 +46,8 @@ export interface Sketch {
   readonly event_id?: EventId
   readonly depth?: number
   readonly ts?: number
+  /** How long it is sticky, in milliseconds. */
+  readonly stickyMs?: number
 }
 
 const FIRST_MOMENT = 1_800_000_000_000
@@ -143,6 +145,7 @@ export class Forge {
         ...(this.#roomId === undefined ? {} : { room_id: this.#roomId }),
         event_id: sketch.event_id ?? (`$${this.#name}-${made}:${server}` as EventId),
         origin_server_ts: sketch.ts ?? this.#since + made,
+        stickyMs: sketch.stickyMs,
         depth: sketch.depth ?? Math.max(0, ...depths) + 1,
         prev_events: prev.map((id) => this.referenceTo(id)),
         auth_events: (sketch.auth ?? selected).map((id) => this.referenceTo(id)),

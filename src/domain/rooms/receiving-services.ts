@@ -9,6 +9,7 @@ import { createOutliers } from './receive/outliers.ts'
 import { createPduChecks, type PduChecks } from './receive/pdu-checks.ts'
 import { createPlacing } from './receive/placing.ts'
 import { createReceiver, type Receiver } from './receive/receive.ts'
+import { startStickyReviews } from './receive/sticky-review.ts'
 import { createPartialStateKicks } from './remote/partial-state-kicks.ts'
 import { createProcessJoin, type ProcessJoin } from './remote/process-join.ts'
 import { createResync, type Resync } from './remote/resync.ts'
@@ -36,7 +37,7 @@ export interface ReceivingParts {
     readonly outgoing: { reaches(server: ServerName): boolean }
   }
   readonly notifier: { wakeRoom(roomNid: number): void }
-  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'partialStateRooms' | 'checkpoints'>
+  readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'partialStateRooms' | 'checkpoints' | 'stickyAppeals'>
   readonly writing: Pick<WritingServices, 'persister' | 'branches' | 'policies' | 'noticing'>
 }
 
@@ -49,7 +50,7 @@ export function createReceivingServices(parts: ReceivingParts): ReceivingService
   const { queries, peers, outgoing } = parts.sending
   const { notifier } = parts
   const serverName = config.server_name
-  const { events, registry, partialStateRooms, checkpoints } = parts.roomBase
+  const { events, registry, partialStateRooms, checkpoints, stickyAppeals: appeals } = parts.roomBase
   const { persister, branches, policies, noticing } = parts.writing
   const roomQueue = createKeyedQueue<RoomId>()
   const pduChecks = createPduChecks({ keys })
@@ -77,6 +78,7 @@ export function createReceivingServices(parts: ReceivingParts): ReceivingService
       notifier.wakeRoom(room.nid)
     },
   })
+  startStickyReviews({ registry, roomQueue, persister, policies, appeals, log })
   return {
     pduChecks,
     receiver: createReceiver({

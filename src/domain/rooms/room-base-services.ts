@@ -20,6 +20,7 @@ import { createPushSignals, type PushSignals } from './room/push-signals.ts'
 import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
 import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
 import { openRestoredRooms, type RestoredRooms } from './write/restored-rooms.ts'
+import { openStickyAppeals, type StickyAppeals } from './write/sticky-appeals.ts'
 import { openStickyEvents, type StickyEvents } from './write/sticky-events.ts'
 
 /** What this process holds of rooms, before anything reads or writes one. */
@@ -46,6 +47,7 @@ export interface RoomBase {
   readonly searchSignals: SearchSignals
   readonly checkpoints: Checkpoints
   readonly sticky: StickyEvents
+  readonly stickyAppeals: StickyAppeals
   /** The newest event of each room, and below it the newest that changed a membership, as far as this process has seen. */
   readonly roomEvents: JournaledChanges
   readonly roomMembers: RecentChanges
@@ -88,6 +90,7 @@ export async function openRoomBase(parts: {
     searchSignals: createSearchSignals(),
     checkpoints: createCheckpoints({ db, log }),
     sticky: await openStickyEvents({ db, clock, log }),
+    stickyAppeals: await openStickyAppeals({ db, clock, log }),
     roomEvents: new JournaledChanges(position, MAX_JOURNALED_CHANGES),
     roomMembers: new RecentChanges(position),
     memoryUse: () => use({ events, rooms: registry }),

@@ -60,8 +60,8 @@ export interface WritingParts {
 export async function openWritingServices(parts: WritingParts): Promise<WritingServices> {
   const { serverName, db, users, signingKey, clock, random, metrics, log, roomBase } = parts
   const { directory, presence, typing, outgoing, appservices, newNeighbours, notifier } = parts
-  const { events, registry, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints, sticky } =
-    roomBase
+  const { events, registry, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints } = roomBase
+  const { sticky, stickyAppeals } = roomBase
   const guestRooms = createGuestRooms()
   const successions = createSuccessions({ registry, settings: parts.roomSettings, log })
   const { committed, published, refused, missed } = createCommitListeners(
@@ -75,6 +75,7 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
       unread,
       checkpoints,
       sticky,
+      stickyAppeals,
       directory,
       presence,
       typing,

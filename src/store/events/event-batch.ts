@@ -295,7 +295,9 @@ export async function writeEventBatch(
     ...(batch.redactions.length > 0 ? [redactionUpdate(p, batch.redactions, batch.relations.added.length > 0)] : []),
     ...relationParts(p, batch.relations),
     ...unreadParts(p, batch.unread),
-    ...(batch.sticky.length > 0 ? [plainInsert(p, ['stuck', 'sticky_event'], batch.sticky, STICKY)] : []),
+    ...(batch.sticky.length > 0
+      ? [plainInsert(p, ['stuck', 'sticky_event'], batch.sticky, STICKY, 'ON CONFLICT DO NOTHING')]
+      : []),
     ...(p.holdsJson ? [] : ['no_json AS (SELECT $1::bytea)']),
   ]
   const text = `WITH ${parts.join(', ')}

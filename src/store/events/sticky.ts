@@ -24,8 +24,23 @@ export async function stickyEventsAt(reader: Reader, now: number, atMost: number
     `SELECT s.event_nid, s.room_nid, e.sender_nid, coalesce(e.stream_pos, e.event_nid) AS stream_pos,
        octet_length(e.json) AS bytes, s.expires_at
      FROM sticky_event s JOIN event e USING (event_nid)
-     WHERE s.expires_at > $1 AND e.redacted_by IS NULL AND e.room_pos IS NOT NULL
+     WHERE s.expires_at > $1 AND e.redacted_by IS NULL AND e.room_pos IS NOT NULL AND e.standing IS NULL
      ORDER BY stream_pos DESC LIMIT $2`,
+    [now, atMost],
+  )
+  return rows.reverse()
+}
+
+/** Soft-failed events that would be sticky after a moment, the oldest first; at most the newest of them. */
+export async function softFailedStickyAt(
+  reader: Reader,
+  now: number,
+  atMost: number,
+): Promise<Pick<StickyRow, 'event_nid' | 'room_nid' | 'expires_at'>[]> {
+  const rows = await reader.query<Pick<StickyRow, 'event_nid' | 'room_nid' | 'expires_at'>>(
+    `SELECT s.event_nid, s.room_nid, s.expires_at FROM sticky_event s JOIN event e USING (event_nid)
+     WHERE s.expires_at > $1 AND e.redacted_by IS NULL AND e.standing = 'soft-failed'
+     ORDER BY s.event_nid DESC LIMIT $2`,
     [now, atMost],
   )
   return rows.reverse()

@@ -3,7 +3,7 @@ import { authorise } from '../../../core/auth/rules.ts'
 import { authEventKeys, type StateKeyPair } from '../../../core/auth/select.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { Branches } from '../room/branches.ts'
-import { authoriseByCited, reasonOf } from '../room/event-references.ts'
+import { authoriseByCited, BY_CURRENT_STATE, reasonOf } from '../room/event-references.ts'
 import type { Head } from '../room/head.ts'
 import type { Room } from '../room/room.ts'
 import type { Case, Exclusion } from './placing-case.ts'
@@ -52,5 +52,5 @@ async function judgeByRules(
   const current = isBehind ? await branches.resolve(room, [head.state, before]) : head.state
   const byCurrent = authorise(room.version, pdu, await stateLookup(room, current, keys))
   if (byCurrent.allowed) return undefined
-  return { standing: 'soft-failed', reason: `by the current state: ${reasonOf(byCurrent)}` }
+  return { standing: 'soft-failed', reason: BY_CURRENT_STATE + reasonOf(byCurrent) }
 }

@@ -54,3 +54,6 @@ function lookupIn(events: readonly RoomEvent[]): StateLookup {
 export function reasonOf({ reason, rule }: Refusal): string {
   return rule === undefined ? reason : `${reason} (rule ${rule})`
 }
+
+/** Begins the reason of an event that only the room's current state excludes, so that a later one may admit it. */
+export const BY_CURRENT_STATE = 'by the current state: '

@@ -15,6 +15,7 @@ import type { MembershipChange, Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import type { PersisterParts } from './persister.ts'
 import { relationTargets } from './relation-batch.ts'
+import type { StickyAppeals } from './sticky-appeals.ts'
 import type { StickyEvents } from './sticky-events.ts'
 import { streamed, type Unit } from './unit.ts'
 
@@ -32,6 +33,7 @@ export interface CommitMemory {
   readonly unread: Pick<Unread, 'appended' | 'redacted' | 'forgetAll'>
   readonly checkpoints: Pick<Checkpoints, 'consider'>
   readonly sticky: Pick<StickyEvents, 'committed' | 'missed'>
+  readonly stickyAppeals: Pick<StickyAppeals, 'committed' | 'missed'>
   readonly directory: { redescribe(roomNid: number): void }
   readonly presence: {
     moved(user: Pick<MembershipChange, 'userNid' | 'userId'>, roomNid: number, isJoined: boolean): void
@@ -59,7 +61,7 @@ export function createCommitListeners(
 ): CommitListeners {
   const { registry, events, partialStateRooms, userRooms, roomEvents, roomMembers, unread, checkpoints, sticky } =
     memory
-  const { directory, presence, typing } = memory
+  const { stickyAppeals, directory, presence, typing } = memory
   const { guests, successions, outgoing, appservices, newNeighbours, push, search, notifier } = subscribers
   let wokenRooms = new Set<number>()
   let wokenUsers = new Set<number>()
@@ -108,6 +110,7 @@ export function createCommitListeners(
       if (event.standing !== 'outlier') events.put(event)
     }
     sticky.committed(unit)
+    stickyAppeals.committed(unit)
     takeRedactions(unit)
     takeMembers(unit)
     for (const event of fresh) {
@@ -153,6 +156,7 @@ export function createCommitListeners(
       userRooms.forgetAll()
       unread.forgetAll()
       sticky.missed()
+      stickyAppeals.missed()
       appservices.missed(position)
       push.missed(position)
       search.missed()

@@ -10,6 +10,7 @@ import {
   MAX_STICKY_PER_SENDER,
 } from '../../limits/sticky-events.ts'
 import { type EventPosition, isNewer } from '../../sync/token.ts'
+import { BY_CURRENT_STATE } from '../room/event-references.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import { streamed, type Unit } from './unit.ts'
 
@@ -42,7 +43,7 @@ export interface StickyEvents {
 export function stickyWrites(units: readonly Unit[], now: number): StickyWrite[] {
   return units.flatMap((unit) =>
     streamed(unit).flatMap((event) => {
-      const until = expiryOf(event, now)
+      const until = expiryOf(event, now) ?? appealsUntil(event, now)
       return until === undefined ? [] : [{ roomNid: unit.room.nid, eventNid: event.nid, expiresAt: until }]
     }),
   )
@@ -50,7 +51,19 @@ export function stickyWrites(units: readonly Unit[], now: number): StickyWrite[]
 
 /** Undefined for events that nobody sees as new, and for those that are sticky no more when they come. */
 function expiryOf(event: RoomEvent, now: number): number | undefined {
-  if (event.standing !== undefined || !event.isInTimeline || event.isHistory) return undefined
+  return event.standing === undefined && event.isInTimeline && !event.isHistory ? stickyAfter(event, now) : undefined
+}
+
+/**
+ * Until when a soft-failed message may still be accepted, in milliseconds: while it would be sticky, if only the state of the room excludes
+ * it. Undefined for all others.
+ */
+export function appealsUntil(event: RoomEvent, now: number): number | undefined {
+  const mayAppeal = event.standing === 'soft-failed' && event.keyId === undefined && !event.isHistory
+  return mayAppeal && event.reason?.startsWith(BY_CURRENT_STATE) ? stickyAfter(event, now) : undefined
+}
+
+function stickyAfter(event: RoomEvent, now: number): number | undefined {
   const ms = stickyMsOf(event.pdu)
   if (ms === undefined) return undefined
   const until = stickyUntil(event.ts, now, ms)
