@@ -62,7 +62,8 @@ export async function measureSignIns(options: BenchOptions): Promise<Measurement
       const cpu = ((after.server?.cpuSeconds ?? 0) - (before.server?.cpuSeconds ?? 0)) / options.seconds
       const name = `${PER_SECOND} a second by ${kind === 'oauth' ? 'OAuth' : 'password'}`
       const { p50Ms, p99Ms } = latenciesOf(result.times)
-      const note = `signed in ${result.done}, told to wait ${result.refused}, still waiting ${result.waiting}, failed ${result.failed}`
+      const failures = Object.entries(result.failures).map(([why, times]) => `${times} times ${why}`)
+      const note = `signed in ${result.done}, told to wait ${result.refused}, still waiting ${result.waiting}, failed ${failures.join(', ') || 0}`
       rows.push(
         row(
           name,

@@ -16,7 +16,8 @@ export interface SignInsResult {
   readonly done: number
   /** Told to come again later. */
   readonly refused: number
-  readonly failed: number
+  /** Why others failed, and how often. */
+  readonly failures: Readonly<Record<string, number>>
   /** Without an answer a while after the end. */
   readonly waiting: number
   readonly times: readonly number[]
@@ -69,7 +70,7 @@ async function browserOf({ baseUrl, password }: SignInsTask, username: string): 
 }
 
 /** One sign-in of an app: the request, the question, the answer, the code, the tokens. */
-async function byOauth({ baseUrl, clientId }: SignInsTask, cookies: Cookies, device: string): Promise<number> {
+async function byOauth({ baseUrl, clientId }: SignInsTask, cookies: Cookies, device: string): Promise<string> {
   const verifier = randomBytes(48).toString('base64url')
   const parameters = new URLSearchParams({
     response_type: 'code',
@@ -82,11 +83,15 @@ async function byOauth({ baseUrl, clientId }: SignInsTask, cookies: Cookies, dev
   })
   const at = (path: string) => new URL(path, baseUrl).href
   const asked = await open(cookies, `${baseUrl}/_hearth/oauth/authorize?${parameters}`)
+  if (asked.status !== 303) return outcome('authorize', asked)
   const consent = at(asked.location)
   const question = await open(cookies, consent)
+  if (question.status !== 200) return outcome('question', question)
   const decided = await open(cookies, consent, { ...hidden(question), decision: 'allow' })
+  if (decided.status !== 303) return outcome('decision', decided)
   const back = await open(cookies, at(decided.location))
-  const code = new URL(back.location).searchParams.get('code') ?? ''
+  const code = URL.canParse(back.location) && new URL(back.location).searchParams.get('code')
+  if (!code) return outcome('return', back)
   const body = new URLSearchParams({
     grant_type: 'authorization_code',
     code,
@@ -95,11 +100,10 @@ async function byOauth({ baseUrl, clientId }: SignInsTask, cookies: Cookies, dev
     code_verifier: verifier,
   })
   const answer = await fetch(`${baseUrl}/_hearth/oauth/token`, { method: 'POST', body, signal: over.signal })
-  await answer.arrayBuffer()
-  return answer.status
+  return outcome('token', { status: answer.status, text: await answer.text() })
 }
 
-async function byPassword({ baseUrl, password }: SignInsTask, user: string, device_id: string): Promise<number> {
+async function byPassword({ baseUrl, password }: SignInsTask, user: string, device_id: string): Promise<string> {
   const body = { type: 'm.login.password', identifier: { type: 'm.id.user', user }, password, device_id }
   const answer = await fetch(`${baseUrl}/_matrix/client/v3/login`, {
     method: 'POST',
@@ -107,14 +111,26 @@ async function byPassword({ baseUrl, password }: SignInsTask, user: string, devi
     signal: over.signal,
     body: JSON.stringify(body),
   })
-  await answer.arrayBuffer()
-  return answer.status
+  return outcome('login', { status: answer.status, text: await answer.text() })
+}
+
+const DONE = 'done'
+const REFUSED = 'refused'
+
+/** What came of a step: `done`, `refused` by a limit, or how it failed. */
+function outcome(step: string, { status, text }: Pick<Page, 'status' | 'text'>): string {
+  if (status === 429) return REFUSED
+  if (status === 200) return DONE
+  const heading = /<h1>([^<]*)/.exec(text)?.[1]
+  return `${step}: ${status} ${heading ?? text.slice(0, 100)}`
 }
 
 async function signIns(task: SignInsTask, browsers: readonly Cookies[]): Promise<SignInsResult> {
   const times: number[] = []
   let refused = 0
-  let failed = 0
+  let ended = 0
+  let isOver = false
+  const failures: Record<string, number> = {}
   const begun = performance.now()
   const all: Promise<void>[] = []
 
@@ -127,10 +143,12 @@ async function signIns(task: SignInsTask, browsers: readonly Cookies[]): Promise
       task.kind === 'oauth'
         ? byOauth(task, cookies, `BENCHDEVICE${person}`)
         : byPassword(task, task.names[person]!, `BENCHDEVICE${person}`)
-    const status = await asking.catch(() => 0)
-    if (status === 200) times.push(performance.now() - since)
-    else if (status === 429) refused++
-    else failed++
+    const result = await asking.catch((error: Error) => String(error.cause ?? error))
+    if (isOver) return
+    ended++
+    if (result === DONE) times.push(performance.now() - since)
+    else if (result === REFUSED) refused++
+    else failures[result] = (failures[result] ?? 0) + 1
   }
 
   for (let number = 0; number < task.perSecond * task.seconds; number++) {
@@ -140,11 +158,10 @@ async function signIns(task: SignInsTask, browsers: readonly Cookies[]): Promise
     all.push(one(number))
   }
   await Promise.race([Promise.all(all), pause(PATIENCE_MS)])
-  const waiting = all.length - times.length - refused - failed
+  isOver = true
   over.abort()
   await Promise.all(all)
-  failed -= waiting
-  return { done: times.length, refused, failed, waiting, times }
+  return { done: times.length, refused, failures, waiting: all.length - ended, times }
 }
 
 const browsers = new Map<string, Cookies>()
