@@ -86,6 +86,13 @@ export const jwtSection = section(
     display_name_claim: Type.Optional(
       text('The claim with the display name of a new account.', { minLength: 1, example: 'name' }),
     ),
+    portal_url: Type.Optional(
+      text(
+        "Where people get such a token in a browser. The page to sign in leads there, with the page that they wanted as `next`. From there a form sends `token` and `next` (POST) to `/_hearth/account/token`: then they are on this server's pages, and apps can use OAuth. Deleting an account and the like needs a token that says when it was made (`iat`), at most ten minutes ago.",
+        { format: 'http-url', example: 'https://portal.example.org/chat' },
+      ),
+    ),
+    portal_name: text('How the page to sign in calls that place.', { default: 'single sign-on', minLength: 1 }),
     allow_existing_users: existing,
     allow_registration: registration,
   },

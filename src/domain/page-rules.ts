@@ -156,6 +156,7 @@ export const PAGES = {
     fields: ['username', 'password'],
     problems: ['M_FORBIDDEN', 'M_LIMIT_EXCEEDED', 'M_USER_DEACTIVATED', 'M_USER_LOCKED'],
   },
+  'account-token.page': { values: ['form', 'name'], ...VISITOR_FORM, needs: ['form', 'name'] },
   'account-sign-up.page': {
     values: [...FORM, 'username', 'min_length', 'm_user_in_use', 'm_invalid_username', 'm_exclusive'],
     ...VISITOR_FORM,
@@ -179,7 +180,7 @@ export const PAGES = {
     values: [
       ...['form', 'problem', 'sign_out', 'user_id', 'display_name', 'has_password', 'can_link', 'can_add_phone'],
       ...['picture', 'picture_form', 'remove_picture'],
-      ...['sessions', 'name', 'device_id', 'seen', 'ip', 'addresses', 'address'],
+      ...['sessions', 'name', 'device_id', 'seen', 'ip', 'tells_of_logins', 'addresses', 'address'],
       ...['done', ...ACCOUNT_NEWS],
     ],
     markup: ['form', 'sign_out', 'picture_form', 'remove_picture'],

@@ -14,6 +14,7 @@ import {
 } from '../../store/oauth/web-sessions.ts'
 import type { LoginTokens } from '../accounts/login-tokens.ts'
 import type { Logins } from '../accounts/logins.ts'
+import { accountLocked } from '../accounts/requester.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_WEB_SESSIONS_PER_USER, RECENT_PROOF_MS, WEB_SESSION_IDLE_MS, WEB_SESSION_MS } from '../limits/oauth.ts'
 import { hashToken } from '../opaque-tokens.ts'
@@ -41,6 +42,11 @@ export interface WebSessions {
   signIn(userNid: number, place?: WebPlace, provenAt?: number): Promise<string>
   /** Signs in the owner of an account that was just made. */
   signInAs(userId: UserId): Promise<string>
+  /**
+   * Signs in somebody who proved elsewhere who they are, at `provenAt`: undefined counts as long ago.
+   * @throws ProtocolError `M_USER_DEACTIVATED`, `M_USER_LOCKED`
+   */
+  signInByProof(userId: UserId, provenAt: number | undefined): Promise<string>
   /** @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED`, `M_LIMIT_EXCEEDED` */
   signInByPassword(name: string, password: string, address: string): Promise<string>
   /** Consumes a login token. It says when its person proved who they are: else that counts as long ago. @throws ProtocolError `M_FORBIDDEN`, `M_USER_DEACTIVATED`, `M_USER_LOCKED` */
@@ -108,16 +114,31 @@ export function createWebSessions(deps: {
   const prove = (secret: string, place: WebPlace, provenAt: number) =>
     db.tx((tx) => proveWebSession(tx, hashOf(secret, place), provenAt))
 
+  async function nidOf(userId: UserId): Promise<number> {
+    const userNid = (await findUserNids(db, [userId])).get(userId)
+    if (userNid === undefined) throw new Error('an account without a user')
+    return userNid
+  }
+
   return {
     newSecret,
     find,
     prove,
     signIn: (userNid, place, provenAt) => db.tx((tx) => begin(tx, userNid, provenAt, place)),
     async signInAs(userId) {
-      const nids = await findUserNids(db, [userId])
-      const userNid = nids.get(userId)
-      if (userNid === undefined) throw new Error('an account without a user')
+      const userNid = await nidOf(userId)
       return db.tx((tx) => begin(tx, userNid))
+    },
+    async signInByProof(userId, provenAt = LONG_AGO) {
+      const userNid = await nidOf(userId)
+      return db.tx(async (tx) => {
+        const account = await lockAccount(tx, userNid)
+        if (account === undefined || account.deactivated_at !== null) {
+          throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
+        }
+        if (account.is_locked) throw accountLocked()
+        return begin(tx, userNid, provenAt)
+      })
     },
     async signInByPassword(name, password, address) {
       const { userNid, passwordHash } = await logins.authenticate(name, password, address)

@@ -19,6 +19,12 @@ export interface JwtLogins {
    */
   ownerOf(token: string): Promise<UserId>
   /**
+   * Whom a token names, and when it was made, in milliseconds, if it says so. No account is made.
+   *
+   * @throws ProtocolError `M_FORBIDDEN` for a token that is not good
+   */
+  look(token: string): Promise<{ readonly subject: string; readonly madeAt: number | undefined }>
+  /**
    * The stage `org.matrix.login.jwt`: the requester shows a token that was made for them just now.
    *
    * @throws ProtocolError `M_FORBIDDEN` for another token, `M_MISSING_PARAM`
@@ -82,6 +88,11 @@ export function createJwtLogins(deps: {
       const name = display_name_claim === undefined ? undefined : claims[display_name_claim]
       const person = { subject, displayName: typeof name === 'string' ? name : undefined, email: undefined }
       return deps.accountOf(JWT_SOURCE, person, jwt)
+    },
+    async look(token) {
+      const claims = await claimsOf(token)
+      const madeAt = claims.iat === undefined ? undefined : Math.min(claims.iat * 1000, deps.clock.now())
+      return { subject: subjectIn(claims), madeAt }
     },
     async prove({ token }, { requester }) {
       if (typeof token !== 'string') throw new ProtocolError('M_MISSING_PARAM', "Key 'token' is missing.")

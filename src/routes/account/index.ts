@@ -29,6 +29,7 @@ import { showPicture } from './show-picture.ts'
 import { showSession } from './show-session.ts'
 import { showSignIn } from './show-sign-in.ts'
 import { signIn } from './sign-in.ts'
+import { signInByToken } from './sign-in-by-token.ts'
 import { signOut } from './sign-out.ts'
 import { showSignUp } from './sign-up/show-sign-up.ts'
 import { showSignUpStep } from './sign-up/show-sign-up-step.ts'
@@ -66,6 +67,7 @@ export const accountEndpoints: readonly Endpoint[] = [
   showSession,
   showSignIn,
   signIn,
+  signInByToken,
   signOut,
   showSignUpStep,
   showSignUp,

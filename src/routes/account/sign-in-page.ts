@@ -1,3 +1,4 @@
+import type { Config } from '../../config/schema.ts'
 import type { ProtocolError } from '../../core/errors.ts'
 import type { Services } from '../../domain/services.ts'
 import type { RawReply } from '../../http/endpoint.ts'
@@ -21,6 +22,14 @@ export function nameInHint(hint: string | undefined): string {
   return name.length <= 255 ? name : ''
 }
 
+/** The place where people get a token with which they sign in here. */
+function portalOf({ jwt }: Pick<Config, 'jwt'>, next: string): { name: string; address: string }[] {
+  if (jwt.secret === undefined || jwt.portal_url === undefined) return []
+  const address = new URL(jwt.portal_url)
+  address.searchParams.set('next', next)
+  return [{ name: jwt.portal_name, address: address.href }]
+}
+
 /** Asks for a name and a password, or lets people choose another service. */
 export async function signInPage(
   services: Services,
@@ -30,10 +39,11 @@ export async function signInPage(
 ): Promise<RawReply> {
   const query = new URLSearchParams({ next })
   const known = isOther ? undefined : visitor.session?.userId
-  const choices = [...services.singleSignOn.providers.values()].map(({ id, name }) => ({
+  const providers = [...services.singleSignOn.providers.values()].map(({ id, name }) => ({
     name,
     address: `/_hearth/account/provider/${encodeURIComponent(id)}?${query}`,
   }))
+  const choices = [...providers, ...portalOf(services.config, next)]
   const canRegister = await services.registration.isPossible(isForwarded)
   return pageReply(
     services,
