@@ -21,6 +21,7 @@ declare module 'oidc-provider' {
   export interface Context {
     status: number
     body: unknown
+    readonly ip: string
     readonly oidc: {
       readonly route: string | undefined
       readonly params: Readonly<Record<string, string | undefined>>

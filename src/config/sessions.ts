@@ -1,4 +1,4 @@
-import { integer, section } from './parts.ts'
+import { choice, integer, section } from './parts.ts'
 
 export const userSessionsSection = section('How long a login lasts.', {
   access_token_minutes: integer(
@@ -12,5 +12,10 @@ export const userSessionsSection = section('How long a login lasts.', {
     0,
     0,
     87_600,
+  ),
+  new_login_letters: choice(
+    'Whether people are told when somebody logs in to their account on a new device, at most four times an hour. `mail`: those with an email address, where `identity.mail.smtp.host` is set. `mail_or_notice`: the others too, by a server notice, where `server_notices.localpart` is set. `nobody`: none. Logins by application services and administrators are not told.',
+    ['mail', 'mail_or_notice', 'nobody'],
+    'mail',
   ),
 })

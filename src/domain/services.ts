@@ -48,7 +48,7 @@ import type { Sync } from './sync/sync.ts'
  * Everything that endpoints call, one property per service. `context.ts` makes the areas, and `endpoint-services.ts` lists the services
  * one by one.
  */
-export interface Services extends AccountServices, ContactServices, E2eServices, KeyServices {
+export interface Services extends Omit<AccountServices, 'newLogins'>, ContactServices, E2eServices, KeyServices {
   readonly config: Config
   readonly clock: Clock
   /** The configuration, for people to read: without secrets. */

@@ -11,6 +11,8 @@ import type { SendingServices } from '../domain/federation/sending-services.ts'
 import { identityChores } from '../domain/identity/identity-services.ts'
 import { type LifecyclePart, worker } from '../domain/lifecycle.ts'
 import type { Sweep } from '../domain/media/sweep.ts'
+import { newLoginChores } from '../domain/new-logins/notes.ts'
+import { createNewLoginTeller } from '../domain/new-logins/teller.ts'
 import type { Archives } from '../domain/oauth/archive/archives.ts'
 import { oauthChores } from '../domain/oauth/oauth-services.ts'
 import type { ActingServices } from '../domain/rooms/acting-services.ts'
@@ -27,6 +29,7 @@ import { startGuestRemover } from './guest-remover.ts'
 import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
 import { startMediaSweeper } from './media-sweeper.ts'
+import { startNewLoginTeller } from './new-login-teller.ts'
 import { startOverviewWatcher } from './overview-watcher.ts'
 import { startRegistrationReloader } from './registration-reloader.ts'
 import { startRestoreRecovery } from './restore-recovery.ts'
@@ -53,7 +56,7 @@ function restoreRecovery({ base, roomBase, syncBase, sending, rooms }: RecoveryP
 
 /** What a homeserver does by itself, in the order in which it begins. */
 export function homeserverWorkers(parts: {
-  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'log' | 'restores'>
+  readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'random' | 'log' | 'messenger' | 'restores'>
   readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'searchSignals' | 'restoredRooms'>
   readonly syncBase: Pick<SyncBase, 'deviceLists'>
   readonly sending: Pick<SendingServices, 'peers'>
@@ -63,8 +66,8 @@ export function homeserverWorkers(parts: {
     readonly receiving: Pick<ReceivingServices, 'receiver'>
     readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'upgrades'>
   }
-  readonly accounts: Pick<AccountServices, 'deactivation'>
-  readonly admin: Pick<AdminServices, 'terms' | 'redactions' | 'views'>
+  readonly accounts: Pick<AccountServices, 'deactivation' | 'newLogins'>
+  readonly admin: Pick<AdminServices, 'terms' | 'redactions' | 'notices' | 'views'>
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
@@ -73,10 +76,12 @@ export function homeserverWorkers(parts: {
   readonly calls: { readonly delayedEvents: DelayedEvents }
   readonly archives: Archives
 }): readonly LifecyclePart[] {
-  const { config, db, clock, log } = parts.base
+  const { config, db, clock, random, log, messenger } = parts.base
   const { guests } = parts.rooms.writing
   const { deletions, historyPurges, upgrades } = parts.rooms.acting
-  const { deactivation } = parts.accounts
+  const { deactivation, newLogins: notes } = parts.accounts
+  const { notices } = parts.admin
+  const teller = createNewLoginTeller({ config, db, clock, random, log, messenger, notices, notes })
   const { appservices } = parts
   const { sweep } = parts.media
   const chores = [
@@ -86,6 +91,7 @@ export function homeserverWorkers(parts: {
     ...federationChores,
     ...appserviceChores,
     ...oauthChores,
+    ...newLoginChores,
     ...delayedEventChores,
     ...stickyEventChores,
   ]
@@ -106,6 +112,7 @@ export function homeserverWorkers(parts: {
     worker('account expirer', () => startAccountExpirer(parts.admin.terms, log)),
     worker('overview watcher', () => startOverviewWatcher(parts.admin.views.history, log)),
     worker('archive maker', () => startArchiveMaker(parts.archives, log)),
+    worker('new login teller', () => startNewLoginTeller(teller, log)),
     worker('deactivation runner', () => startDeactivationRunner(deactivation, log)),
   ]
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expandPath } from '../../src/core/paths.ts'
 import { adminEndpoints } from '../../src/routes/admin/index.ts'
 import { consoleDataEndpoints } from '../../src/routes/console/index.ts'
-import type { Browsing } from '../oauth/world.ts'
+import type { Browsing } from '../support/browsing.ts'
 import { act, bearer, CONSOLE, type ConsoleWorld, openConsoleWorld, signedIn } from './world.ts'
 
 let world: ConsoleWorld

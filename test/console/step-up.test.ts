@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { adminEndpoints } from '../../src/routes/admin/index.ts'
-import type { Browsing, Page } from '../oauth/world.ts'
 import { PASSWORD } from '../support/api.ts'
+import type { Browsing, Page } from '../support/browsing.ts'
 import { act, bearer, CONSOLE, type ConsoleWorld, openConsoleWorld, signedIn } from './world.ts'
 
 let world: ConsoleWorld

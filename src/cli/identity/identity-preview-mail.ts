@@ -47,5 +47,10 @@ function samples(config: Config): Record<string, TemplateValue> {
     user_id: `@alice:${config.server_name}`,
     rooms: [{ room_name: 'Tea at five & later', messages: [{ sender: 'Bob <3', text: 'Milk or lemon?' }], more: '2' }],
     other_rooms: '3',
+    logins: [
+      { name: 'Bob <3 phone', device: 'SAMPLEPHONE', time: '2026-02-03 04:05 UTC', ip: '203.0.113.7' },
+      { name: '', device: 'SAMPLEOTHER', time: '2026-02-03 04:07 UTC', ip: '' },
+    ],
+    more: '4',
   }
 }

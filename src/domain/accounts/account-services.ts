@@ -9,6 +9,7 @@ import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { DeviceLists } from '../keys/device-lists.ts'
 import type { Gate } from '../moderation/gate.ts'
+import { createNewLoginNotes, type NewLoginNotes } from '../new-logins/notes.ts'
 import { createKeyApprovals, type KeyApprovals } from '../oauth/key-approvals.ts'
 import { createPushRuleEdits, type PushRuleEdits } from '../push/rule-edits.ts'
 import type { PushRules } from '../push/rules.ts'
@@ -52,6 +53,7 @@ export interface AccountServices {
   readonly loginTokens: LoginTokens
   readonly registrationTerms: RegistrationTerms
   readonly logins: Logins
+  readonly newLogins: NewLoginNotes
   readonly jwtLogins: JwtLogins
   readonly tokenRenewal: TokenRenewal
   readonly passwordChanges: PasswordChanges
@@ -150,6 +152,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const registrationTokens = createRegistrationTokens({ db, clock, config })
   const devices = createDevices({ db, clock, sessions, deviceLists })
   const loginTokens = createLoginTokens({ db, clock, random, config })
+  const newLogins = createNewLoginNotes({ config, clock })
   const registrationTerms = createRegistrationTerms(config)
   const captcha = captchaStage({ config, client: outbound.client })
   const registration = createRegistration({
@@ -175,6 +178,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     sessions,
     devices,
     loginTokens,
+    newLogins,
     outside: ldapPasswords,
     config,
   })
@@ -202,6 +206,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
     loginTokens,
     registrationTerms,
     logins,
+    newLogins,
     jwtLogins,
     tokenRenewal: createTokenRenewal({ db, clock, random, config, sessions }),
     passwordChanges: createPasswordChanges({ db, passwords, logins, devices, contacts }),

@@ -4,6 +4,7 @@ import { insertRefreshToken, replaceToken } from '../../store/accounts/tokens.ts
 import type { Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_DEVICE_ID_CHARS, MAX_DEVICE_NAME_CHARS, MAX_SESSIONS_PER_DEVICE } from '../limits.ts'
+import type { LoginOrigin } from '../new-logins/notes.ts'
 import { hashToken } from '../opaque-tokens.ts'
 import { checkText } from '../text.ts'
 import { newAccessToken, newRefreshToken } from './access-tokens.ts'
@@ -15,6 +16,8 @@ export interface DeviceWish {
   readonly displayName: string | undefined
   /** Whether the client can refresh its access token. If so it gets a short-lived one. */
   readonly canRefresh?: boolean | undefined
+  /** Where the login comes from, for its owner to know. */
+  readonly from?: LoginOrigin | undefined
 }
 
 /** A successful login. Its tokens are returned once and never stored. */

@@ -14,6 +14,7 @@ import { findThreepidOwner } from '../../store/accounts/user-threepids.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import { networkOf } from '../network.ts'
+import type { NewLoginNotes } from '../new-logins/notes.ts'
 import { JWT_SOURCE, JWT_STAGE } from '../sso/jwt-logins.ts'
 import { LDAP_SOURCE } from '../sso/ldap-passwords.ts'
 import type { Devices } from './devices.ts'
@@ -92,6 +93,7 @@ interface LoginDeps {
   readonly sessions: Sessions
   readonly devices: Pick<Devices, 'announce' | 'remove' | 'removeAll' | 'trim'>
   readonly loginTokens: LoginTokens
+  readonly newLogins: Pick<NewLoginNotes, 'note' | 'noted'>
   /** Whose name and password these are in a directory of the operator; undefined if nobody's. */
   readonly outside?: ((name: string, password: string) => Promise<UserId | undefined>) | undefined
   readonly config: Pick<Config, 'server_name' | 'sso' | 'jwt' | 'sessions' | 'rate_limits'>
@@ -154,7 +156,7 @@ function createPasswordCheck(deps: LoginDeps) {
 }
 
 export function createLogins(deps: LoginDeps): Logins {
-  const { db, passwords, sessions, devices, loginTokens, config } = deps
+  const { db, passwords, sessions, devices, loginTokens, newLogins, config } = deps
   const { authenticate, refusals } = createPasswordCheck(deps)
   const providers = new Set(config.sso.providers.map(({ id }) => id))
   const takesTokens = config.jwt.secret !== undefined
@@ -173,15 +175,30 @@ export function createLogins(deps: LoginDeps): Logins {
     return passwords.hash(password)
   }
 
+  /** Logs the device in, in the transaction. The owner will be told if it is new. */
+  async function issue(tx: Tx, userNid: number, device: DeviceWish): Promise<Issued> {
+    const issued = await issueToken(tx, deps, userNid, device)
+    const { deviceId, isNewDevice } = issued
+    const login = { userNid, deviceId, deviceName: device.displayName, from: device.from }
+    if (isNewDevice) await newLogins.note(tx, login)
+    return issued
+  }
+
+  /** After the commit. */
+  async function settle(userNid: number, issued: Issued): Promise<void> {
+    sessions.forget(userNid, issued.deviceId)
+    if (issued.isNewDevice) newLogins.noted()
+    await devices.announce(userNid, issued)
+    await devices.trim(userNid)
+  }
+
   async function enter(account: AccountRow, device: DeviceWish, hash: string | undefined): Promise<LoggedIn> {
     const issued = await db.tx(async (tx) => {
       await requireUnchanged(tx, account)
       if (hash !== undefined) await setPasswordHash(tx, account.user_nid, hash)
-      return issueToken(tx, deps, account.user_nid, device)
+      return issue(tx, account.user_nid, device)
     })
-    sessions.forget(account.user_nid, issued.deviceId)
-    await devices.announce(account.user_nid, issued)
-    await devices.trim(account.user_nid)
+    await settle(account.user_nid, issued)
     return { ...issued, userId: account.user_id }
   }
 
@@ -213,11 +230,9 @@ export function createLogins(deps: LoginDeps): Logins {
       checkDeviceWish(device)
       const { userNid, ...loggedIn } = await db.tx(async (tx) => {
         const { userNid: nid, userId } = await loginTokens.redeem(tx, token)
-        return { userNid: nid, userId, ...(await issueToken(tx, deps, nid, device)) }
+        return { userNid: nid, userId, ...(await issue(tx, nid, device)) }
       })
-      sessions.forget(userNid, loggedIn.deviceId)
-      await devices.announce(userNid, loggedIn)
-      await devices.trim(userNid)
+      await settle(userNid, loggedIn)
       return loggedIn
     },
 

@@ -17,6 +17,11 @@ export const TEMPLATE_VALUES = {
     // Of each room, and of each of its messages.
     ...['room_name', 'messages', 'more', 'sender', 'text', 'is_invitation', 'is_encrypted', 'is_other'],
   ],
+  'new-login.mail': [
+    ...['brand', 'from', 'address', 'link', 'user_id', 'logins', 'more'],
+    // Of each login.
+    ...['name', 'device', 'time', 'ip'],
+  ],
 } as const
 
 /** The message must contain at least one of these, or its receiver could do nothing with it, or not get rid of it. */
@@ -26,6 +31,7 @@ const PROOFS: Readonly<Record<keyof typeof TEMPLATE_VALUES, readonly string[]>> 
   'validate-msisdn.txt': ['token'],
   'invite.mail': ['link', 'token', 'room_id', 'room_alias'],
   'unread.mail': ['link'],
+  'new-login.mail': ['link'],
 }
 
 function requireProof(name: keyof typeof TEMPLATE_VALUES, source: string): void {
@@ -54,11 +60,12 @@ const READERS = {
   'validate-msisdn.txt': readSms,
   'invite.mail': mail('invite.mail'),
   'unread.mail': mail('unread.mail'),
+  'new-login.mail': mail('new-login.mail'),
 } as const
 
 /** Mails with a token that validates the address. */
 export type ValidationMailName = 'validate-email.mail' | 'reset-password.mail'
-export type MailTemplateName = ValidationMailName | 'invite.mail' | 'unread.mail'
+export type MailTemplateName = ValidationMailName | 'invite.mail' | 'unread.mail' | 'new-login.mail'
 export type MessageTemplates = TemplateFiles<typeof READERS>
 
 /** Reads our own templates, and those of the operator in their place. @throws Error that names file and line */

@@ -34,6 +34,8 @@ export interface Look {
 export interface Messenger {
   /** @throws ProtocolError `M_EMAIL_SEND_ERROR` */
   mail(name: MailTemplateName, to: string, values: TemplateValues, look: Look): Promise<void>
+  /** The text of a mail, which reaches a person in another way. */
+  words(name: MailTemplateName, values: TemplateValues, look: Look): string
   /** Call this before anything else for a number. @throws ProtocolError `M_DESTINATION_REJECTED` */
   requireServed(to: PhoneNumber): void
   /** @throws ProtocolError `M_DESTINATION_REJECTED` if the gateway rejects it, `M_SEND_ERROR` */
@@ -91,6 +93,7 @@ export function createMessenger(deps: {
         throw new ProtocolError('M_EMAIL_SEND_ERROR', 'The mail could not be sent.')
       }
     },
+    words: (name, values, look) => composeMail(config, templates, name, '', values, look).text.trim(),
     requireServed(to) {
       if (!serves(config.identity.sms, to.region)) throw rejection(to)
     },

@@ -84,7 +84,8 @@ function issueSessions(provider: Provider, { clients, oauthSessions, log }: Auth
     if (token === undefined || client === undefined || 'problem' in scope) throw new Error('a grant without a session')
     const { deviceId, granted } = scope
     const { accountId, grantId } = token
-    return oauthSessions.issue({ userNid: Number(accountId), client, deviceId, scope: granted, grantId })
+    const { ip } = context
+    return oauthSessions.issue({ userNid: Number(accountId), client, deviceId, scope: granted, grantId, ip })
   }
 
   provider.use(async (context, next) => {

@@ -31,12 +31,15 @@ export function createOauthServices(parts: {
   readonly base: Pick<HomeserverBase, 'config' | 'db' | 'clock' | 'random' | 'log' | 'sessions'> & {
     readonly signingKey: Pick<HomeserverBase['signingKey'], 'sign'>
   }
-  readonly accounts: Pick<AccountServices, 'devices' | 'tokenRenewal' | 'logins' | 'loginTokens' | 'passwordChanges'>
+  readonly accounts: Pick<
+    AccountServices,
+    'devices' | 'tokenRenewal' | 'logins' | 'newLogins' | 'loginTokens' | 'passwordChanges'
+  >
 }): OauthServices {
   const { config, db, clock, random, log, sessions, signingKey } = parts.base
-  const { devices, tokenRenewal, logins, loginTokens, passwordChanges } = parts.accounts
+  const { devices, tokenRenewal, logins, newLogins, loginTokens, passwordChanges } = parts.accounts
   const clients = createClients({ db, clock, random })
-  const oauthSessions = createOauthSessions({ db, clock, random, config, sessions, devices, tokenRenewal })
+  const oauthSessions = createOauthSessions({ db, clock, random, config, sessions, devices, tokenRenewal, newLogins })
   let loading: Promise<AuthorizationServer> | undefined
 
   async function load(): Promise<AuthorizationServer> {

@@ -13,6 +13,7 @@ import type { Sessions } from '../accounts/sessions.ts'
 import { RefreshTokenReused, type TokenRenewal } from '../accounts/token-renewal.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_DEVICE_NAME_CHARS } from '../limits.ts'
+import type { NewLoginNotes } from '../new-logins/notes.ts'
 import { hashToken } from '../opaque-tokens.ts'
 import type { Client } from './clients.ts'
 
@@ -32,6 +33,8 @@ export interface Granted {
   readonly deviceId: string
   readonly scope: string
   readonly grantId: string
+  /** Where the app is. */
+  readonly ip: string
 }
 
 /** Sessions that clients get by OAuth. They are sessions like all others: a device, an access token and a refresh token. */
@@ -63,8 +66,9 @@ export function createOauthSessions(deps: {
   readonly sessions: Pick<Sessions, 'forget'>
   readonly devices: Pick<Devices, 'announce' | 'remove' | 'trim'>
   readonly tokenRenewal: TokenRenewal
+  readonly newLogins: Pick<NewLoginNotes, 'note' | 'noted'>
 }): OauthSessions {
-  const { db, clock, sessions, devices, tokenRenewal, config } = deps
+  const { db, clock, sessions, devices, tokenRenewal, newLogins, config } = deps
 
   const answer = (
     issued: { readonly accessToken: string; readonly expiresInMs?: number | undefined },
@@ -85,7 +89,7 @@ export function createOauthSessions(deps: {
   }
 
   return {
-    async issue({ userNid, client, deviceId, scope, grantId }) {
+    async issue({ userNid, client, deviceId, scope, grantId, ip }) {
       const grantHash = hashToken(grantId)
       const issued = await db.tx(async (tx) => {
         // If its code was used twice, the grant has ended, even if that happens just now.
@@ -97,13 +101,16 @@ export function createOauthSessions(deps: {
           throw new ProtocolError('M_USER_DEACTIVATED', 'This account has been deactivated.')
         }
         if (account.is_locked) throw accountLocked()
-        const made = await issueToken(tx, deps, userNid, { deviceId, displayName: nameOf(client), canRefresh: true })
+        const deviceName = nameOf(client)
+        const made = await issueToken(tx, deps, userNid, { deviceId, displayName: deviceName, canRefresh: true })
+        if (made.isNewDevice) await newLogins.note(tx, { userNid, deviceId, deviceName, from: { ip } })
         const now = clock.now()
         await putOauthSession(tx, { userNid, deviceId, clientId: client.clientId, scope, grantHash, createdAt: now })
         await markClientUsed(tx, client.clientId, now)
         return made
       })
       sessions.forget(userNid, deviceId)
+      if (issued.isNewDevice) newLogins.noted()
       await devices.announce(userNid, issued)
       await devices.trim(userNid)
       return answer(issued, issued.refreshToken ?? '', scope)

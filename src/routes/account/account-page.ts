@@ -1,4 +1,5 @@
 import type { ProtocolError } from '../../core/errors.ts'
+import { waysOf } from '../../domain/new-logins/notes.ts'
 import { ACCOUNT_NEWS } from '../../domain/page-rules.ts'
 import type { Services } from '../../domain/services.ts'
 import type { RawReply } from '../../http/endpoint.ts'
@@ -59,6 +60,8 @@ export async function accountPage(
         seen: seenAt === undefined ? '' : shownTime(seenAt, reader),
         ip: ip ?? '',
       })),
+      tells_of_logins:
+        waysOf(services.config).byMail && addresses.some(({ medium }) => medium === 'email') ? 'yes' : '',
       addresses: addresses.map(({ address }) => ({ address })),
       ...(news !== undefined && { done: 'yes', [news]: 'yes' }),
     },

@@ -25,7 +25,8 @@ export const login = endpoint(
   async (request, { logins, jwtLogins, appservices, config }) => {
     const { body } = request
     const { type, token, device_id, initial_device_display_name, refresh_token: canRefresh, ...credentials } = body
-    const device = { deviceId: device_id, displayName: initial_device_display_name, canRefresh }
+    const from = { ip: request.ip, languages: request.acceptLanguage }
+    const device = { deviceId: device_id, displayName: initial_device_display_name, canRefresh, from }
     if (type === APPSERVICE_TYPE) {
       const service = requireAppservice(request)
       const { userId, ...issued } = await appservices.accounts.login(service, credentials, device)
