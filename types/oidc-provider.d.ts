@@ -9,7 +9,6 @@ declare module 'oidc-provider' {
     use(middleware: (context: Context, next: () => Promise<void>) => Promise<void>): void
     on(event: 'server_error', listener: (context: Context, error: Error) => void): void
     interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
-    interactionResult(request: IncomingMessage, response: ServerResponse, result: object): Promise<string>
     readonly Client: { find(id: string): Promise<{ metadata(): Record<string, unknown> } | undefined> }
     readonly Grant: {
       new (parameters: object): Grant
@@ -40,6 +39,10 @@ declare module 'oidc-provider' {
   export interface Interaction {
     readonly uid: string
     readonly params: Readonly<Record<string, string | undefined>>
+    readonly returnTo: string
+    readonly lastSubmission: object | undefined
+    result: object | undefined
+    persist(): Promise<unknown>
   }
 
   export interface Grant {

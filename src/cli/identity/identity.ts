@@ -55,7 +55,7 @@ export const identityCommand: Command = {
   erase        removes all of that, of a user also the account and its tokens, and says what it was: nobody finds the person any
                more. Addresses of the account on the homeserver stay there. While the server runs or not
   preview-mail prints a message made of samples, as it would be sent: NAME is validate-email,
-               reset-password, invite, unread or validate-msisdn; --brand and --language choose among the templates
+               reset-password, invite, unread, new-login or validate-msisdn; --brand and --language choose among the templates
   preview-page prints a page made of samples, as a browser would get it (put it into a file and open that); NAME is one of
 ${inLines(
   PAGE_NAMES.map((name) => name.replace(/\.page$/, '')),

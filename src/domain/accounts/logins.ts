@@ -187,7 +187,8 @@ export function createLogins(deps: LoginDeps): Logins {
   /** After the commit. */
   async function settle(userNid: number, issued: Issued): Promise<void> {
     sessions.forget(userNid, issued.deviceId)
-    if (issued.isNewDevice) newLogins.noted()
+    if (!issued.isNewDevice) return
+    newLogins.noted()
     await devices.announce(userNid, issued)
     await devices.trim(userNid)
   }

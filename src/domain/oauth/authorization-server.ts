@@ -58,8 +58,15 @@ export interface AuthorizationServer {
   handle(request: ProviderRequest): Promise<ProviderAnswer>
   /** The authorisation that a browser has begun, by its cookies; undefined if it has ended. */
   pending(cookies: string | undefined): Promise<PendingAuthorization | undefined>
-  /** Records what a person decided. Gives where their browser goes next; undefined if the authorisation has ended. */
-  decide(cookies: string | undefined, decision: { readonly userNid: number } | 'denied'): Promise<string | undefined>
+  /**
+   * Records what a person decided about the authorisation of this id. Gives whose it was and where their browser goes next; undefined if it
+   * has ended, or another browser began it.
+   */
+  decide(
+    cookies: string | undefined,
+    id: string,
+    decision: { readonly userNid: number } | 'denied',
+  ): Promise<{ readonly clientId: string; readonly location: string } | undefined>
   /** The device with this code, as a person typed it. */
   pendingDevice(userCode: string): Promise<PendingDevice | undefined>
   /** False if the device has stopped waiting, or if somebody else has decided first. */
@@ -260,18 +267,21 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
       }
     },
 
-    async decide(cookies, decision) {
+    async decide(cookies, id, decision) {
       return withRequest(cookies, async (request, response) => {
+        const found = await provider.interactionDetails(request, response)
+        if (found.uid !== id) return undefined
+        const { client_id: clientId = '', scope = '', prompt = '' } = found.params
         if (decision === 'denied') {
-          const result = { error: 'access_denied', error_description: 'The person said no.' }
-          return provider.interactionResult(request, response, result)
+          found.result = { error: 'access_denied', error_description: 'The person said no.' }
+        } else {
+          const consent = { grantId: await makeGrant(clientId, decision.userNid, grantedOf(scope)) }
+          const done = Object.fromEntries(prompt.split(' ').map((name) => [name, {}]))
+          const login = { accountId: String(decision.userNid), remember: false }
+          found.result = { ...found.lastSubmission, ...done, login, consent }
         }
-        const { params } = await provider.interactionDetails(request, response)
-        const { client_id = '', scope = '', prompt = '' } = params
-        const grantId = await makeGrant(client_id, decision.userNid, grantedOf(scope))
-        const done = Object.fromEntries(prompt.split(' ').map((name) => [name, {}]))
-        const login = { accountId: String(decision.userNid), remember: false }
-        return provider.interactionResult(request, response, { ...done, login, consent: { grantId } })
+        await found.persist()
+        return { clientId, location: found.returnTo }
       })
     },
 

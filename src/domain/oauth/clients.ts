@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { type ClientMetadata, readClientMetadata } from '../../core/oauth/client-metadata.ts'
@@ -41,6 +42,9 @@ export interface Clients {
 
 const ID_BYTES = 18
 const REMOVED_AT_ONCE = 100
+/** Clients that were asked for lately: their length in JSON together, and how long they are kept. */
+const ASKED_CHARS = 250_000
+const ASKED_MS = 10_000
 const CLIENT_ID = /^[\w-]{24}$/
 
 function toClient({ client_id, metadata, created_at }: ClientRow): Client {
@@ -58,6 +62,12 @@ export function createClients(deps: {
   readonly random: Random
 }): Clients {
   const { db, clock, random } = deps
+
+  /** One sign-in asks for its client many times. Clients never change, and what is in use is not removed. */
+  const asked = createCache<string, Client>(ASKED_CHARS, {
+    sizeOf: ({ metadata }) => JSON.stringify(metadata).length,
+    ttl: ASKED_MS,
+  })
 
   /** From many networks at once, nobody can keep others out for long. */
   async function makeRoom(): Promise<boolean> {
@@ -86,8 +96,12 @@ export function createClients(deps: {
       return toClient(await db.tx((tx) => insertClient(tx, client)))
     },
     async find(clientId) {
+      const known = asked.get(clientId)
+      if (known !== undefined) return known
       const row = CLIENT_ID.test(clientId) ? await findClient(db, clientId) : undefined
-      return row && toClient(row)
+      const client = row && toClient(row)
+      if (client !== undefined) asked.set(clientId, client)
+      return client
     },
   }
 }

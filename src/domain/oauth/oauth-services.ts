@@ -46,6 +46,7 @@ export function createOauthServices(parts: {
     const { createAuthorizationServer } = await import('./authorization-server.ts')
     return createAuthorizationServer({
       db,
+      writes: db.hasty(),
       clock,
       log,
       clients,

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.ts'
+import { createBoundedMap } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { hostOf } from '../../core/oauth/client-metadata.ts'
 import { lockAccount } from '../../store/accounts/accounts.ts'
@@ -54,6 +55,10 @@ export interface OauthSessions {
   endGrant(grantId: string): Promise<void>
 }
 
+/** How exactly it is known when a client was last used, and of how many clients that is remembered. */
+const NOTED_EVERY_MS = 5 * 60 * 1000
+const NOTED_CLIENTS = 1_000
+
 function nameOf({ metadata }: Client): string {
   return (metadata.client_name ?? hostOf(metadata)).slice(0, MAX_DEVICE_NAME_CHARS)
 }
@@ -69,6 +74,9 @@ export function createOauthSessions(deps: {
   readonly newLogins: Pick<NewLoginNotes, 'note' | 'noted'>
 }): OauthSessions {
   const { db, clock, sessions, devices, tokenRenewal, newLogins, config } = deps
+
+  /** When the use of a client was noted last. */
+  const notedAt = createBoundedMap<string, number>(NOTED_CLIENTS)
 
   const answer = (
     issued: { readonly accessToken: string; readonly expiresInMs?: number | undefined },
@@ -106,13 +114,18 @@ export function createOauthSessions(deps: {
         if (made.isNewDevice) await newLogins.note(tx, { userNid, deviceId, deviceName, from: { ip } })
         const now = clock.now()
         await putOauthSession(tx, { userNid, deviceId, clientId: client.clientId, scope, grantHash, createdAt: now })
-        await markClientUsed(tx, client.clientId, now)
+        // All who sign in with one client would wait for each other for this row.
+        if (now - (notedAt.get(client.clientId) ?? 0) > NOTED_EVERY_MS) await markClientUsed(tx, client.clientId, now)
         return made
       })
+      const now = clock.now()
+      if (now - (notedAt.get(client.clientId) ?? 0) > NOTED_EVERY_MS) notedAt.set(client.clientId, now)
       sessions.forget(userNid, deviceId)
-      if (issued.isNewDevice) newLogins.noted()
-      await devices.announce(userNid, issued)
-      await devices.trim(userNid)
+      if (issued.isNewDevice) {
+        newLogins.noted()
+        await devices.announce(userNid, issued)
+        await devices.trim(userNid)
+      }
       return answer(issued, issued.refreshToken ?? '', scope)
     },
 

@@ -10,7 +10,7 @@ import type { Clients } from './clients.ts'
 import type { OauthSessions } from './oauth-sessions.ts'
 import { type StateDeps, stateAdapters } from './state-adapter.ts'
 
-export interface AuthorizationServerDeps extends Pick<StateDeps, 'db' | 'clock'> {
+export interface AuthorizationServerDeps extends Pick<StateDeps, 'db' | 'writes' | 'clock'> {
   readonly issuer: string
   /** A secret for cookies. */
   readonly cookieKey: string

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/json.ts'
-import type { Database } from '../../store/db/db.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import {
   consumeState,
   countStates,
@@ -41,6 +41,8 @@ export interface StateErrors {
 
 export interface StateDeps {
   readonly db: Database
+  /** What is lost with a crash is begun again. A session is committed after the use of its code, so no code can be used twice. */
+  readonly writes: Tx
   readonly clock: Clock
   readonly clients: Pick<Clients, 'find'>
   readonly oauthSessions: Pick<OauthSessions, 'endGrant'>
@@ -56,6 +58,7 @@ const KEPT_OF_TOO_MANY = 0.9
 /** Makes the adapter of each kind. Ids are secrets, so only their hashes are stored. */
 export function stateAdapters({
   db,
+  writes,
   clock,
   clients,
   oauthSessions,
@@ -100,7 +103,7 @@ export function stateAdapters({
         if (model === 'DeviceCode' && userCode === undefined) {
           // Of two people who decide at once, the first counts.
           const decision = { payload: text, grantHash, now: clock.now() }
-          if (!(await db.tx((tx) => decideState(tx, keyOf(id), decision)))) throw errors.decided()
+          if (!(await decideState(writes, keyOf(id), decision))) throw errors.decided()
           return
         }
         await makeRoom(model)
@@ -110,7 +113,7 @@ export function stateAdapters({
           userCodeHash: typeof userCode === 'string' ? hashToken(userCode) : undefined,
           expiresAt: clock.now() + expiresIn * 1000,
         }
-        await db.tx((tx) => putState(tx, keyOf(id), state))
+        await putState(writes, keyOf(id), state)
       },
       async find(id) {
         const payload = payloadOf(await findState(db, keyOf(id)))
@@ -118,19 +121,19 @@ export function stateAdapters({
         // Only the device asks by this id. People have the code that they typed.
         const now = clock.now()
         const since = now - DEVICE_POLL_SECONDS * 1000
-        if (!(await db.tx((tx) => recordPoll(tx, keyOf(id), { now, since })))) throw errors.slowDown()
+        if (!(await recordPoll(writes, keyOf(id), { now, since }))) throw errors.slowDown()
         return payload
       },
       findByUserCode: async (userCode) => payloadOf(await findStateByUserCode(db, hashToken(userCode))),
       findByUid: async () => undefined,
       async consume(id) {
         const key = keyOf(id)
-        if (await db.tx((tx) => consumeState(tx, key, clock.now()))) return
+        if (await consumeState(writes, key, clock.now())) return
         const { grantId } = payloadOf(await findState(db, key)) ?? {}
         if (typeof grantId === 'string') await endGrant(grantId)
         throw errors.usedTwice()
       },
-      destroy: (id) => db.tx((tx) => deleteState(tx, keyOf(id))),
+      destroy: (id) => deleteState(writes, keyOf(id)),
       revokeByGrantId: async () => {},
     }
   }

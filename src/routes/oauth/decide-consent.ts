@@ -2,7 +2,7 @@ import { Type } from '../../core/shapes.ts'
 import { endpoint } from '../../http/endpoint.ts'
 import { expiredFormPage, signInAddress, submittedBy } from '../account/visitor.ts'
 import { goTo } from './answer.ts'
-import { endedPage, pendingConsent } from './consent.ts'
+import { endedPage } from './consent.ts'
 
 const Form = Type.Object({ form: Type.Optional(Type.String()), decision: Type.Optional(Type.String()) })
 
@@ -13,14 +13,12 @@ export const decideConsent = endpoint(
     const { id } = request.params
     const visitor = await submittedBy(request, services)
     if (visitor === undefined) return expiredFormPage(services, request)
-    const consent = await pendingConsent(services, request, id)
-    if (consent === undefined) return endedPage(services, request)
     const { session } = visitor
     if (session === undefined) return goTo(signInAddress(`/_hearth/oauth/consent/${id}`, {}))
     const server = await services.oauth.server()
     const decision = request.body.decision === 'allow' ? { userNid: session.userNid } : ('denied' as const)
-    const location = await server.decide(request.header('cookie'), decision)
-    if (location === undefined) return endedPage(services, request)
-    return goTo(`${location}?${new URLSearchParams({ client: consent.client.clientId })}`)
+    const decided = await server.decide(request.header('cookie'), id, decision)
+    if (decided === undefined) return endedPage(services, request)
+    return goTo(`${decided.location}?${new URLSearchParams({ client: decided.clientId })}`)
   },
 )

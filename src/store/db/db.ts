@@ -29,6 +29,11 @@ export interface Database extends Reader {
   scan<Row extends object = Record<string, unknown>>(text: string, values?: Values): Promise<Row[]>
   /** A pipelined connection of its own, for a writer that must not queue behind reads. */
   dedicated(prepare?: (client: pg.Client) => Promise<void>): Reader & { close(): Promise<void> }
+  /**
+   * A connection of its own for writes of one statement, each of which is a transaction. They do not wait for the disk: after a crash of the
+   * machine, the last ones may not have happened, unless a transaction of `tx` was committed after them.
+   */
+  hasty(): Tx & { close(): Promise<void> }
   /** How many transactions and scans wait for a pool connection. */
   waiting(): number
   pool(): PoolUse
@@ -101,6 +106,12 @@ export function openDatabase(options: DatabaseOptions): Database {
       const connection = new PipelinedConnection(config, { prepare })
       owned.push(connection)
       return connection
+    },
+    hasty() {
+      const prepare = (client: pg.Client) => client.query('SET synchronous_commit = off').then(() => {})
+      const connection = new PipelinedConnection(config, { prepare })
+      owned.push(connection)
+      return connection as unknown as Tx & { close(): Promise<void> }
     },
     waiting: () => pool.waitingCount,
     pool: () => ({ open: pool.totalCount, idle: pool.idleCount }),

@@ -38,6 +38,11 @@ export function traceDatabase(db: Database, trace: TraceStatement): Database {
       const connection = db.dedicated(prepare)
       return { query: reader('writer', connection).query, close: () => connection.close() }
     },
+    hasty() {
+      const connection = db.hasty()
+      const { query: write } = reader('hasty writer', connection)
+      return { query: write, close: () => connection.close() } as Tx & { close(): Promise<void> }
+    },
     waiting: db.waiting,
     pool: db.pool,
     close: db.close,
