@@ -27,7 +27,11 @@ export async function signedIn(browser: Browsing): Promise<Page> {
 }
 
 /** What the server wrote into the page for its script. */
-export function factsIn({ text }: Pick<Page, 'text'>): { readonly token: string; readonly user_id: string } {
+export function factsIn({ text }: Pick<Page, 'text'>): {
+  readonly token: string
+  readonly user_id: string
+  readonly has_password: boolean
+} {
   const written = /<meta name="hearth" content="([^"]*)">/.exec(text)?.[1] ?? ''
   return JSON.parse(written.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))))
 }
