@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Browsing, type Page } from '../oauth/world.ts'
 import { type Front, openFront } from '../sso/front.ts'
 import { CLIENT, openTestProvider, type TestProvider } from '../sso/provider.ts'
 import { passProvider } from '../sso/without-browser.ts'
+import { Browsing, type Page } from '../support/browsing.ts'
 import { act, bearer, CONSOLE, type ConsoleWorld, factsIn, openConsoleWorld } from './world.ts'
 
 const MAKE_ADMIN = '/_synapse/admin/v1/users/@alice:localhost/admin'
