@@ -1,3 +1,4 @@
+import { scryptSync } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { ProtocolError } from '../../core/errors.ts'
@@ -25,6 +26,9 @@ const THREADS = Math.max(1, Math.min(2, availableParallelism() - 1))
 const DIGEST_BYTES = 32
 /** A thread that was idle for this long ends, so that an idle server uses no memory for passwords. */
 const IDLE_MS = 30_000
+
+/** A hash of so little memory takes microseconds: a thousandth of what it takes to start a thread. Only tests have such. */
+const WITHOUT_THREAD_BYTES = 64 * 1024
 
 /** The program is text and not a file, so that it is the same from source, from the build and in one bundled file. */
 const PROGRAM = `
@@ -95,6 +99,12 @@ class Thread {
   }
 }
 
+const bytesOf = ({ log2Cost, blockSize, parallelism }: ScryptCost): number =>
+  128 * 2 ** log2Cost * blockSize * parallelism
+
+const deriveHere = (password: string, salt: Buffer, { log2Cost, blockSize, parallelism }: ScryptCost): Buffer =>
+  scryptSync(password, salt, DIGEST_BYTES, { N: 2 ** log2Cost, r: blockSize, p: parallelism })
+
 export function createScryptPool(): ScryptPool {
   const waiting: Job[] = []
   const threads = new Set<Thread>()
@@ -124,6 +134,7 @@ export function createScryptPool(): ScryptPool {
     mustHaveRoom,
     derive: (password, salt, cost) =>
       new Promise((resolve, reject) => {
+        if (bytesOf(cost) <= WITHOUT_THREAD_BYTES) return resolve(deriveHere(password, salt, cost))
         mustHaveRoom()
         waiting.push({ password, salt, ...cost, resolve, reject })
         assign()
