@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
 import { isEventId, isRoomAlias, isRoomId, isServerName, isUserId } from '../core/ids.ts'
 import { readContentType } from '../core/media/content-disposition.ts'
-import { type Dialect, expandPath } from '../core/paths.ts'
+import { type Dialect, routesOf } from '../core/paths.ts'
 import { accountLocked, accountSuspended } from '../domain/accounts/requester.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { Claim, SignedRequest } from '../domain/federation/signed-requests.ts'
@@ -53,14 +53,17 @@ function paramNames(path: string): string[] {
   return [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] as string).filter((name) => name !== 'root')
 }
 
-/** Checks path parameters against their grammar, and that nothing holds a NUL, which no table can store. */
+const NO_PARAMS: PathParams = Object.freeze({})
+
+/** Reads the operation's parameters, and checks them against their grammar, and that nothing holds a NUL, which no table can store. */
 function paramsReader(path: string): (raw: unknown) => PathParams {
   const names = paramNames(path)
+  if (names.length === 0) return () => NO_PARAMS
   return (raw) => {
-    const params = raw as Record<string, string>
+    const params: Record<string, string> = {}
     for (const name of names) {
       // A path of `also` may lack the last parameter.
-      const value = params[name] ?? ''
+      const value = (raw as PathParams)[name] ?? ''
       params[name] = value
       const grammar = GRAMMARS[name]
       if ((grammar !== undefined && !grammar[0](value)) || value.includes('\0')) {
@@ -303,7 +306,7 @@ function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, r
   const template = templateOf(endpoint.path)
   const onRequest = admissionOf(endpoint, role, parts, deps)
   /** One handler for all paths of a dialect. */
-  const handlers = new Map<Dialect, ReturnType<typeof handlerOf>>()
+  const handlers = new Map<Dialect, Handler>()
   function handlerIn(dialect: Dialect) {
     const known = handlers.get(dialect)
     if (known !== undefined) return known
@@ -313,8 +316,17 @@ function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, r
     return handler
   }
   for (const specification of [endpoint.path, ...(endpoint.options.also ?? [])]) {
-    for (const { dialect, path: url } of expandPath(specification)) {
-      app.route({ method: endpoint.method, url, onRequest, handler: handlerIn(dialect) })
+    for (const { dialect, path: url } of routesOf(specification)) {
+      const handler =
+        dialect === undefined ? handlerByRoot(handlerIn('matrix'), handlerIn('proto')) : handlerIn(dialect)
+      app.route({ method: endpoint.method, url, onRequest, handler })
     }
   }
+}
+
+type Handler = ReturnType<typeof handlerOf>
+
+/** For a route of both dialects. */
+function handlerByRoot(matrix: Handler, proto: Handler): Handler {
+  return (raw, reply) => ((raw.params as PathParams).root === '_proto' ? proto : matrix)(raw, reply)
 }

@@ -164,6 +164,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     routerOptions: {
       ignoreTrailingSlash: true,
       maxParamLength: MAX_PARAM_CHARS,
+      // Those of our routes are `(v3|r0)` and the like: to examine each takes as long as to add it.
+      allowUnsafeRegex: true,
       querystringParser: parseQuery as never,
     },
     schemaController: { compilersFactory: NO_SCHEMAS },

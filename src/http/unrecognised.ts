@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ProtocolError } from '../core/errors.ts'
 import { groupBy } from '../core/group-by.ts'
+import { pathsOf } from '../core/paths.ts'
 
 interface KnownPath {
   readonly segments: readonly string[]
@@ -31,7 +32,9 @@ class KnownPaths {
 
   /** By the number of segments. */
   #takeApart(): Map<number, KnownPath[]> {
-    const known = [...this.#methods].map(([path, methods]) => ({ segments: segmentsOf(path), methods }))
+    const known = [...this.#methods].flatMap(([route, methods]) =>
+      pathsOf(route).map((path) => ({ segments: segmentsOf(path), methods })),
+    )
     return groupBy(known, ({ segments }) => segments.length)
   }
 }

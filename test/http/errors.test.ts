@@ -117,6 +117,10 @@ describe('the error table', () => {
     const answer = await ask(`${C}/devices/ABC`, { method: 'POST', body: '{}' })
     expect(answer.status).toBe(405)
     expect(answer.headers.get('allow')).toBe('DELETE, GET, PUT, OPTIONS')
+    for (const beginning of ['/_other/client/v3', '/_matrix/client/v2', '/_matrixx/client/v3', '/x_matrix/client/r0']) {
+      for (const method of ['GET', 'POST'])
+        expect((await ask(`${beginning}/devices/ABC`, { method })).status, beginning).toBe(404)
+    }
   })
 
   it('stores nothing of what it refused', async () => {
