@@ -91,7 +91,7 @@ export async function openBase(options: ContextOptions, amongNodes?: AmongNodes)
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const pages = await loadPages(config)
   const { tracing } = options
-  const own = ownFacts({ config, address: amongNodes?.address, signingKey, identityKeys, version, random })
+  const own = await ownFacts({ config, address: amongNodes?.address, signingKey, identityKeys, version, random })
   let node: NodeLease | undefined
   const opened = openDatabase({
     connection,

@@ -160,8 +160,8 @@ function running(options: ServerOptions, { context, app, listeners, others }: Bu
 /** A process that does not belong to the cluster must not migrate its database. */
 async function fitAmongNodes(options: ServerOptions): Promise<void> {
   const { config, connection, signingKey, identityKeys, version } = options
-  const own = ownFacts({ config, signingKey, identityKeys, version, random: { bytes: randomBytes } })
-  if (own.cluster === undefined) return
+  if (config.cluster.secret === undefined) return
+  const own = await ownFacts({ config, signingKey, identityKeys, version, random: { bytes: randomBytes } })
   const db = openDatabase({ connection, poolSize: 1 })
   try {
     await meetNodes(db, own)

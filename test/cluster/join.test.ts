@@ -26,7 +26,15 @@ let processes = 0
 /** A process with connections of its own. */
 function node(change: Partial<NodeFacts> = {}): JoinParts & { readonly db: Database; end(): Promise<void> } {
   const holder = (++processes).toString(16).padStart(16, '0')
-  const own = { holder, address: `${processes}:8008`, release: '1.0.0', keys: 'k', cluster: 'proof', ...change }
+  const own = {
+    holder,
+    address: `${processes}:8008`,
+    release: '1.0.0',
+    keys: 'k',
+    files: 'f',
+    cluster: 'proof',
+    ...change,
+  }
   const db = openDatabase({ connection: database.connection, poolSize: 2, name: sessionName(holder) })
   let ended: Promise<void> | undefined
   const end = () => {
@@ -158,6 +166,7 @@ describe('in a cluster', () => {
   it.each([
     ['another secret', { cluster: 'guess' }, 'has another cluster.secret'],
     ['other keys', { keys: 'l' }, 'copy signing.key and identity.key'],
+    ['files elsewhere', { files: 'g' }, 'have both mount the same directory'],
     ['a release too far away', { release: '1.2.0' }, 'one minor release apart'],
   ])('a node with %s is refused', async (_, change, advice) => {
     await joinNodes(node())

@@ -2,12 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { isServing, mustAgreeOnTime, mustFit } from '../../src/domain/cluster/node-fit.ts'
 import type { NodeFacts, NodeRow } from '../../src/store/cluster/nodes.ts'
 
-const own: NodeFacts = { holder: 'b', address: 'two:8008', release: '1.4.0', keys: 'k', cluster: 'proof' }
+const own: NodeFacts = { holder: 'b', address: 'two:8008', release: '1.4.0', keys: 'k', files: 'f', cluster: 'proof' }
 const other: NodeRow = {
   holder: 'a',
   address: 'one:8008',
   release: '1.4.2',
   keys: 'k',
+  files: 'f',
   cluster: 'proof',
   fence: 3,
   left_ms: 5,
@@ -23,6 +24,7 @@ describe('a node beside the one that serves', () => {
     ['without a secret', { cluster: undefined }, 'the same cluster.secret'],
     ['with another secret', { cluster: 'guess' }, 'has another cluster.secret'],
     ['with other keys', { keys: 'l' }, 'copy signing.key and identity.key'],
+    ['with files elsewhere', { files: 'g' }, 'have both mount the same directory'],
     ['of a release two steps on', { release: '1.6.0' }, 'one minor release apart'],
     ['of a release two steps back', { release: '1.2.0' }, 'one minor release apart'],
     ['of another major release', { release: '2.4.0' }, 'one minor release apart'],

@@ -1,4 +1,4 @@
-import { copyFile, mkdir } from 'node:fs/promises'
+import { copyFile, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findNode } from '../../src/store/cluster/nodes.ts'
@@ -28,11 +28,12 @@ const prepare = (env: Record<string, string> = {}) =>
     },
   })
 
-/** Nodes of a cluster have the same keys. */
+/** Nodes of a cluster have the same keys, and keep files in one place. */
 async function copyKeys(from: ChildServer, to: ChildServer): Promise<void> {
   await mkdir(join(to.dataDir, 'data'), { recursive: true, mode: 0o700 })
   for (const name of ['signing.key', 'identity.key'])
     await copyFile(join(from.dataDir, 'data', name), join(to.dataDir, 'data', name))
+  await symlink(join(from.dataDir, 'data/media'), join(to.dataDir, 'data/media'))
 }
 
 /** What the room holds so far. */

@@ -8,6 +8,7 @@ export const ALONE: NodeFacts = {
   address: 'localhost:0',
   release: '0.0.0',
   keys: '',
+  files: '',
   cluster: undefined,
 }
 

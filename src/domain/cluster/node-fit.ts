@@ -22,6 +22,10 @@ export function mustFit(own: NodeFacts, other: NodeRow): void {
     throw new NodeRefused(
       `${there} has other keys: copy signing.key and identity.key from its data_dir into that of this one, then start it again`,
     )
+  if (own.files !== other.files)
+    throw new NodeRefused(
+      `${there} keeps the files of users elsewhere: use media.store s3 on both, or have both mount the same directory as data_dir/media`,
+    )
   if (areFarApart(own.release, other.release))
     throw new NodeRefused(
       `${there} runs Hearth ${other.release}, and this is ${own.release}: nodes may be one minor release apart, so update all of them in such steps`,

@@ -4,19 +4,23 @@ import type { NodeFacts } from '../../store/cluster/nodes.ts'
 import type { Random } from '../clock.ts'
 import type { OwnSigningKey } from '../federation/own-signing-key.ts'
 import type { IdentityKeyRing } from '../identity/keys.ts'
+import { filePlaceOf } from './file-place.ts'
 
 /** What this process says of itself to the other nodes. The keys are those in use at the moment when they are read. */
-export function ownFacts(parts: {
-  readonly config: Pick<Config, 'server_name' | 'listen' | 'cluster'>
+export async function ownFacts(parts: {
+  readonly config: Pick<Config, 'server_name' | 'listen' | 'cluster' | 'data_dir' | 'media' | 'roles'>
   /** Where it listens for other nodes; alone, where it listens for clients. */
   readonly address?: string | undefined
   readonly signingKey: Pick<OwnSigningKey, 'keyId' | 'publicKey'>
   readonly identityKeys: Pick<IdentityKeyRing, 'current'>
   readonly version: string
   readonly random: Random
-}): NodeFacts {
+}): Promise<NodeFacts> {
   const { config, signingKey, identityKeys, version, random } = parts
   const { secret } = config.cluster
+  // An identity service alone has no files.
+  const hasFiles = secret !== undefined && config.roles.includes('client')
+  const files = hasFiles ? await filePlaceOf(config, random) : ''
   return {
     holder: random.bytes(8).toString('hex'),
     address: parts.address ?? `${config.listen.host}:${config.listen.port}`,
@@ -24,6 +28,7 @@ export function ownFacts(parts: {
     get keys() {
       return `${signingKey.keyId} ${signingKey.publicKey} ${identityKeys.current.publicKey}`
     },
+    files,
     cluster: secret === undefined ? undefined : proofOf(secret, config.server_name),
   }
 }

@@ -12,6 +12,8 @@ export interface NodeFacts {
   readonly release: string
   /** Its public keys. */
   readonly keys: string
+  /** Where it keeps the files of users. */
+  readonly files: string
   /** A proof of the cluster's secret; undefined for a process alone. */
   readonly cluster: string | undefined
 }
@@ -43,7 +45,7 @@ export async function findNode(reader: Reader, writer: number): Promise<NodeRow 
   const [known] = await reader.query<{ known: boolean }>(`SELECT to_regclass('node') IS NOT NULL AS known`)
   if (!known?.known) return undefined
   const [row] = await reader.query<NodeRow>(
-    `SELECT fence, holder, address, release, keys, cluster, expires_at - ${NOW} AS left_ms FROM node WHERE node = $1`,
+    `SELECT fence, holder, address, release, keys, files, cluster, expires_at - ${NOW} AS left_ms FROM node WHERE node = $1`,
     [writer],
   )
   return row
@@ -62,13 +64,13 @@ export async function takeNode(
   leaseMs: number,
 ): Promise<number | undefined> {
   const [row] = await connection.query<{ fence: number }>(
-    `INSERT INTO node AS n (node, fence, holder, address, release, keys, cluster, since, expires_at)
-     VALUES ($1, 1, $2, $3, $4, $5, $6, ${NOW}, ${NOW} + $7::bigint)
+    `INSERT INTO node AS n (node, fence, holder, address, release, keys, cluster, since, expires_at, files)
+     VALUES ($1, 1, $2, $3, $4, $5, $6, ${NOW}, ${NOW} + $7::bigint, $8)
      ON CONFLICT (node) DO UPDATE SET fence = n.fence + 1, holder = EXCLUDED.holder, address = EXCLUDED.address,
        release = EXCLUDED.release, keys = EXCLUDED.keys, cluster = EXCLUDED.cluster, since = EXCLUDED.since,
-       expires_at = EXCLUDED.expires_at
+       expires_at = EXCLUDED.expires_at, files = EXCLUDED.files
      WHERE n.expires_at <= ${NOW} RETURNING fence`,
-    [writer, facts.holder, facts.address, facts.release, facts.keys, facts.cluster ?? null, leaseMs],
+    [writer, facts.holder, facts.address, facts.release, facts.keys, facts.cluster ?? null, leaseMs, facts.files],
   )
   return row?.fence
 }

@@ -66,3 +66,28 @@ it('what was written at a position is noted before anybody can read that far', a
   )
   expect(seen).toEqual([1, 2, 3].map((step) => [before + step, before]))
 })
+
+it('two processes that write at once give each position once, without gaps, and hear of what the other wrote', async () => {
+  const ledgers = [await openLedger(database.db), await openLedger(database.db)]
+  const before = ledgers[0]!.position()
+  const missed = [0, 0]
+  ledgers.forEach((ledger, index) => {
+    ledger.onMissed(() => {
+      missed[index]! += 1
+    })
+  })
+  const rounds = Array.from({ length: 20 }, () => 0)
+  const positions = await Promise.all(
+    ledgers.map(async (ledger) => {
+      const given: number[] = []
+      for (const _ of rounds) given.push(await ledger.append(async (_tx, position) => position))
+      return given
+    }),
+  )
+  for (const given of positions) expect(given).toEqual(given.toSorted((one, other) => one - other))
+  const all = positions.flat().toSorted((one, other) => one - other)
+  expect(all).toEqual(Array.from({ length: 40 }, (_, index) => before + index + 1))
+  for (const ledger of [0, 1, 0]) await ledgers[ledger]!.append(async () => {})
+  expect(ledgers[0]!.position()).toBe(before + 43)
+  expect(missed.every((times) => times > 0)).toBe(true)
+})
