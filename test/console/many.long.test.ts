@@ -1,7 +1,9 @@
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Json } from '../support/api.ts'
+import { type Json, PASSWORD } from '../support/api.ts'
+import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { fillTown, MANY_ROOMS, MANY_USERS } from './crowd.ts'
-import { type ConsoleWorld, openConsoleWorld } from './world.ts'
+import { CONSOLE, type ConsoleWorld, openConsoleWorld } from './world.ts'
 
 const MOST_MS = 500
 /** Other processes of the machine may hold one up. */
@@ -52,6 +54,8 @@ const LISTS: readonly List[] = [
     total: MANY_USERS + 1,
   },
   { path: '/_synapse/admin/v2/users?limit=50&name=user99&order_by=name&dir=f&locked=true', key: 'users', rows: 50 },
+  { path: '/_synapse/admin/v2/users?limit=50&name=erson+99&order_by=name&dir=f&locked=true', key: 'users', rows: 50 },
+  { path: '/_synapse/admin/v1/rooms/!room1:localhost', key: 'room_id', rows: 0 },
   { path: '/_hearth/admin/v1/rooms?limit=50&order=members', key: 'rooms', rows: 50, total: MANY_ROOMS },
   { path: '/_hearth/admin/v1/rooms?limit=50&order=events&from=15000', key: 'rooms', rows: 50, total: MANY_ROOMS },
   { path: '/_hearth/admin/v1/rooms?limit=50&order=newest', key: 'rooms', rows: 50, total: MANY_ROOMS },
@@ -97,4 +101,39 @@ describe(`with ${MANY_USERS} users and ${MANY_ROOMS} rooms, a page is there with
     console.table(timings)
     expect(timings).toHaveLength(LISTS.length)
   })
+})
+
+describe.skipIf(chromiumPath() === undefined)('from a click until the page is shown', () => {
+  let browser: TestBrowser
+  let page: Page
+
+  beforeAll(async () => {
+    browser = await openBrowser()
+    const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 900 } })
+    page = await context.newPage()
+    await page.goto(world.origin + CONSOLE)
+    await page.getByLabel('User name or email address').fill('boss')
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  })
+  afterAll(() => browser.close())
+
+  it.each(['Users', 'Rooms', 'Reports', 'Media', 'Federation', 'Identity bindings', 'Record of acts'])(
+    'of %s, no more than half a second goes by',
+    async (name) => {
+      let fastest = Number.POSITIVE_INFINITY
+      for (let turn = 0; turn < TRIES; turn += 1) {
+        await page.locator('nav#menu').getByRole('link', { name: 'Configuration', exact: true }).click()
+        await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor()
+        const begun = performance.now()
+        await page.locator('nav#menu').getByRole('link', { name, exact: true }).click()
+        await page.getByRole('heading', { level: 1, name }).waitFor()
+        await page.locator('.shown[aria-busy="false"] :is(table tbody tr, .report)').first().waitFor()
+        fastest = Math.min(fastest, performance.now() - begun)
+      }
+      console.log(`${name}: ${Math.round(fastest)} ms`)
+      expect(fastest).toBeLessThan(MOST_MS)
+    },
+  )
 })

@@ -5,13 +5,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { forEachState } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db/db.ts'
-import {
-  describeRooms,
-  listJoined,
-  localPresence,
-  type SurveyedRoom,
-  surveyRooms,
-} from '../../store/rooms/room-survey.ts'
+import { describeRooms, listJoined, type SurveyedRoom, surveyRoom, surveyRooms } from '../../store/rooms/room-survey.ts'
 import type { Clock } from '../clock.ts'
 import { writeEventList } from '../rooms/read/event-lists.ts'
 import { loadReferences, writeClientEvent } from '../rooms/room/client-event.ts'
@@ -105,13 +99,15 @@ export function createRoomDesk(parts: RoomDeskParts): RoomDesk {
     },
     async get(roomId) {
       const { nid } = await mustKnow(roomId)
-      const [[row], { devices, is_forgotten }] = await Promise.all([
-        surveyRooms(patient, config.server_name, nid),
-        localPresence(patient, nid),
-      ])
+      const row = await surveyRoom(patient, nid)
       if (!row) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
       const of = stateOf((await describeRooms(db, [row], VIEWED_TYPES)).get(nid))
-      return { ...roomView(row, of), ...topicAndAvatar(of), joined_local_devices: devices, forgotten: is_forgotten }
+      return {
+        ...roomView(row, of),
+        ...topicAndAvatar(of),
+        joined_local_devices: row.devices,
+        forgotten: row.is_forgotten,
+      }
     },
     members: async (roomId) => listJoined(db, (await mustKnow(roomId)).nid),
     async state(roomId, type) {

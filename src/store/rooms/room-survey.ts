@@ -5,7 +5,7 @@ import type { Reader } from '../db/db.ts'
 import { getEventTexts } from '../events/events.ts'
 import { loadStates } from '../events/state.ts'
 
-// Tables: room, room_member, matrix_user, published_room, state_key, device
+// Tables: room, room_member, matrix_user, account, published_room, state_key, device
 
 /** A summary of a room, without a look at its state. */
 export interface SurveyedRoom {
@@ -22,8 +22,8 @@ export interface SurveyedRoom {
   readonly state_events: number
 }
 
-/** All rooms, or one. Reads all memberships: use a connection for long queries. */
-export function surveyRooms(reader: Reader, server: string, roomNid?: number): Promise<SurveyedRoom[]> {
+/** All rooms. Reads all memberships: use a connection for long queries. */
+export function surveyRooms(reader: Reader, server: string): Promise<SurveyedRoom[]> {
   return reader.query<SurveyedRoom>(
     `SELECT r.room_nid, r.room_id, r.room_version, r.state_chain, r.state_seq,
        EXISTS (SELECT FROM published_room p WHERE p.room_nid = r.room_nid) AS is_public,
@@ -31,13 +31,36 @@ export function surveyRooms(reader: Reader, server: string, roomNid?: number): P
      FROM room r
      LEFT JOIN (SELECT room_nid, count(*) AS joined, count(*) FILTER (
          WHERE substr(user_id, strpos(user_id, ':') + 1) = $1) AS joined_local
-       FROM room_member JOIN matrix_user USING (user_nid)
-       WHERE membership = 'join' AND ($2::bigint IS NULL OR room_nid = $2) GROUP BY room_nid) m USING (room_nid)
-     LEFT JOIN (SELECT room_nid, count(*) AS keys FROM state_key
-       WHERE $2::bigint IS NULL OR room_nid = $2 GROUP BY room_nid) k ON k.room_nid = r.room_nid
-     WHERE $2::bigint IS NULL OR r.room_nid = $2`,
-    [server, roomNid ?? null],
+       FROM room_member JOIN matrix_user USING (user_nid) WHERE membership = 'join' GROUP BY room_nid) m USING (room_nid)
+     LEFT JOIN (SELECT room_nid, count(*) AS keys FROM state_key GROUP BY room_nid) k ON k.room_nid = r.room_nid`,
+    [server],
   )
+}
+
+/** One room, with what concerns this server. */
+export interface WholeRoom extends SurveyedRoom {
+  /** Devices of this server's users in the room. */
+  readonly devices: number
+  /** Whether all users of this server who were ever in the room have forgotten it. */
+  readonly is_forgotten: boolean
+}
+
+/** Counts all members of a room: use a reader of whole tables. */
+export async function surveyRoom(reader: Reader, roomNid: number): Promise<WholeRoom | undefined> {
+  const joined = `FROM room_member m WHERE m.room_nid = r.room_nid AND m.membership = 'join'`
+  const [row] = await reader.query<WholeRoom>(
+    `SELECT r.room_nid, r.room_id, r.room_version, r.state_chain, r.state_seq,
+       EXISTS (SELECT FROM published_room p WHERE p.room_nid = r.room_nid) AS is_public,
+       (SELECT count(*) ${joined}) AS joined,
+       (SELECT count(*) FROM account a WHERE a.user_nid IN (SELECT m.user_nid ${joined})) AS joined_local,
+       (SELECT count(*) FROM device d WHERE d.user_nid IN (SELECT m.user_nid ${joined})) AS devices,
+       NOT EXISTS (SELECT FROM room_member m JOIN account USING (user_nid)
+         WHERE m.room_nid = r.room_nid AND NOT m.forgotten) AS is_forgotten,
+       (SELECT count(*) FROM state_key k WHERE k.room_nid = r.room_nid) AS state_events
+     FROM room r WHERE r.room_nid = $1`,
+    [roomNid],
+  )
+  return row
 }
 
 /** The state events of some types with an empty key, as their JSON, by room and type. */
@@ -79,19 +102,4 @@ export async function listJoined(reader: Reader, roomNid: number): Promise<UserI
     [roomNid],
   )
   return rows.map(({ user_id }) => user_id)
-}
-
-/** The number of devices of this server's users in a room, and whether all local users that were ever in the room have forgotten it. */
-export async function localPresence(
-  reader: Reader,
-  roomNid: number,
-): Promise<{ readonly devices: number; readonly is_forgotten: boolean }> {
-  const [row] = await reader.query<{ devices: number; is_forgotten: boolean }>(
-    `SELECT (SELECT count(*) FROM room_member m JOIN device d USING (user_nid)
-         WHERE m.room_nid = $1 AND m.membership = 'join') AS devices,
-       NOT EXISTS (SELECT FROM room_member m JOIN account USING (user_nid)
-         WHERE m.room_nid = $1 AND NOT m.forgotten) AS is_forgotten`,
-    [roomNid],
-  )
-  return row!
 }
