@@ -220,6 +220,18 @@ describe('filters', () => {
     expect((await api.request('GET', `${path()}/${filter_id}`, as(bob.token))).status).toBe(403)
   })
 
+  it('are refused when they are longer than clients have use for; long ones work', async () => {
+    const rooms = (count: number) => ({
+      room: { rooms: Array.from({ length: count }, (_, n) => `!room${n}:localhost`) },
+    })
+    const refused = await api.request('POST', path(), as(alice.token, rooms(4_000)))
+    expect(refused).toMatchObject({ status: 413, body: { errcode: 'M_TOO_LARGE' } })
+    const { filter_id } = await api.call('POST', path(), as(alice.token, rooms(2_000)))
+    const nid = (await server.services.sessions.find(alice.token))?.userNid as number
+    const { room } = await server.services.filters.compiled(nid, filter_id)
+    expect([room.roomMatches('!room7:localhost'), room.roomMatches('!room2000:localhost')]).toEqual([true, false])
+  })
+
   it('are ready to be applied', async () => {
     const nid = (await server.services.sessions.find(alice.token))?.userNid as number
     const { filter_id } = await api.call('POST', path(), as(alice.token, definition))

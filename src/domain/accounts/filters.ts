@@ -6,12 +6,13 @@ import { readFilter } from '../../core/filter-reader.ts'
 import { type JsonObject, type JsonValue, readJson } from '../../core/json.ts'
 import { findFilter, findFilterByDigest, insertFilter, trimFilters } from '../../store/accounts/filters.ts'
 import type { Database } from '../../store/db/db.ts'
+import { MAX_FILTER_BYTES } from '../limits/filters.ts'
 import { MAX_FILTERS_PER_USER } from '../limits.ts'
 
 export interface Filters {
   /**
    * Stores a filter and returns its id. Equal definitions get the same id.
-   * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`
+   * @throws ProtocolError `M_BAD_JSON`, `M_INVALID_PARAM`, `M_TOO_LARGE`
    */
   define(userNid: number, definition: JsonObject): Promise<string>
   /** The definition as the client sent it. @throws ProtocolError `M_NOT_FOUND` */
@@ -32,18 +33,19 @@ const MAX_REMEMBERED_CHARS = 4096
 export function createFilters({ db }: { readonly db: Database }): Filters {
   const compiled = createCache<string, CompiledFilter>(MAX_COMPILED)
 
-  async function get(userNid: number, filterId: string): Promise<Filter> {
+  async function stored(userNid: number, filterId: string): Promise<string> {
     const text = /^\d{1,15}$/.test(filterId) ? await findFilter(db, userNid, Number(filterId)) : undefined
     if (text === undefined) throw new ProtocolError('M_NOT_FOUND', 'You have no such filter.')
-    return JSON.parse(text) as Filter
+    return text
   }
 
   async function byId(userNid: number, filterId: string): Promise<CompiledFilter> {
     const key = `${userNid} ${filterId}`
     const known = compiled.get(key)
     if (known !== undefined) return known
-    const fresh = compileFilter(await get(userNid, filterId))
-    compiled.set(key, fresh)
+    const text = await stored(userNid, filterId)
+    const fresh = compileFilter(JSON.parse(text) as Filter)
+    if (text.length <= MAX_REMEMBERED_CHARS) compiled.set(key, fresh)
     return fresh
   }
 
@@ -58,11 +60,14 @@ export function createFilters({ db }: { readonly db: Database }): Filters {
   }
 
   return {
-    get,
+    get: async (userNid, filterId) => JSON.parse(await stored(userNid, filterId)) as Filter,
     async define(userNid, definition) {
       const reading = readFilter(definition)
       if (!reading.allowed) throw new ProtocolError(reading.errcode ?? 'M_BAD_JSON', reading.reason)
       const text = JSON.stringify(reading.filter)
+      if (Buffer.byteLength(text) > MAX_FILTER_BYTES) {
+        throw new ProtocolError('M_TOO_LARGE', `A filter may have ${MAX_FILTER_BYTES} bytes.`)
+      }
       const digest = createHash('sha256').update(text).digest()
       const known = await findFilterByDigest(db, userNid, digest)
       if (known !== undefined) return String(known)
