@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MAX_TO_DEVICE_PER_SYNC, MAX_TO_DEVICE_WAITING, TO_DEVICE_COUNTED_EVERY } from '../../src/domain/limits.ts'
+import { trimToDevice } from '../../src/store/keys/to-device.ts'
 import { type Api, createRoom, openApi } from '../support/api.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -227,4 +228,31 @@ it('an inbox is kept near its cap, and a flood displaces its own messages', asyn
     [bob.deviceId, carol.userId],
   )
   expect(kept).toEqual({ carols: 20, newest: TO_DEVICE_COUNTED_EVERY })
+})
+
+it('an inbox is kept below a number of bytes as well, and long messages displace those of their sender', async () => {
+  const [bob] = (await somebody()) as [Device]
+  const [carol] = (await somebody()) as [Device]
+  await carol.send({ [bob.userId]: { '*': { number: 1 } } })
+  const text = 'x'.repeat(1_000)
+  for (let number = 1; number <= 10; number++) await alice.send({ [bob.userId]: { '*': { number, text } } })
+  const left = async () => {
+    const rows = await server.database.db.query<{ sender: string; content: string }>(
+      'SELECT sender, content FROM to_device WHERE device_id = $1 ORDER BY position',
+      [bob.deviceId],
+    )
+    return rows.map(({ sender, content }) => `${sender} ${JSON.parse(content).number}`)
+  }
+  const [{ user_nid: userNid }] = (await server.database.db.query<{ user_nid: number }>(
+    'SELECT user_nid FROM device WHERE device_id = $1',
+    [bob.deviceId],
+  )) as [{ user_nid: number }]
+  const trim = (messages: number, bytes: number) =>
+    server.database.db.tx((tx) => trimToDevice(tx, { userNid, deviceId: bob.deviceId }, { messages, bytes }))
+  await trim(100, 20_000)
+  expect(await left()).toHaveLength(11)
+  await trim(100, 4_000)
+  expect(await left()).toEqual([`${carol.userId} 1`, ...[8, 9, 10].map((number) => `${alice.userId} ${number}`)])
+  await trim(2, 4_000)
+  expect(await left()).toEqual([`${carol.userId} 1`, `${alice.userId} 10`])
 })

@@ -9,6 +9,7 @@ import {
   toDeviceBetween,
   trimToDevice,
 } from '../../store/keys/to-device.ts'
+import { MAX_TO_DEVICE_BYTES_WAITING } from '../limits/to-device.ts'
 import { MAX_TO_DEVICE_PER_SYNC, MAX_TO_DEVICE_WAITING, TO_DEVICE_COUNTED_EVERY } from '../limits.ts'
 
 /** The messages of one sync. */
@@ -135,12 +136,14 @@ export function createInboxes({ db, ledger }: { readonly db: Database; readonly 
       await Promise.all(
         due.map(async (device) => {
           inboxOf(device).uncounted = 0
-          await ledger.append((tx) => trimToDevice(tx, device, MAX_TO_DEVICE_WAITING))
+          await ledger.append((tx) => trimToDevice(tx, device, KEPT))
         }),
       )
     },
   }
 }
+
+const KEPT = { messages: MAX_TO_DEVICE_WAITING, bytes: MAX_TO_DEVICE_BYTES_WAITING }
 
 const noMessages = (): readonly ToDeviceRow[] => []
 

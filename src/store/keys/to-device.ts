@@ -174,21 +174,25 @@ export async function removeToDevice(tx: Tx, { userNid, deviceId }: DeviceKey, u
 }
 
 /**
- * Keeps at most `keep` messages for a device. The sender with most messages loses most, the oldest first, so that a flood displaces
- * itself.
+ * Keeps at most so many messages for a device, and bytes of their contents. The sender with most messages loses most, the oldest first, so
+ * that a flood displaces itself.
  */
-export async function trimToDevice(tx: Tx, { userNid, deviceId }: DeviceKey, keep: number): Promise<void> {
+export async function trimToDevice(
+  tx: Tx,
+  { userNid, deviceId }: DeviceKey,
+  keep: { readonly messages: number; readonly bytes: number },
+): Promise<void> {
   await tx.query(
     `WITH waiting AS (
-       SELECT position, is_to_all, row_number() OVER (PARTITION BY sender ORDER BY position DESC) AS of_sender
+       SELECT ctid AS place, position, is_to_all, octet_length(content) AS bytes,
+         row_number() OVER (PARTITION BY sender ORDER BY position DESC, is_to_all) AS of_sender
        FROM to_device WHERE user_nid = $1 AND device_id = $2
-     ), excess AS (
-       SELECT position, is_to_all FROM waiting ORDER BY of_sender DESC, position
-       LIMIT greatest((SELECT count(*) FROM waiting) - $3, 0)
+     ), counted AS (
+       SELECT place, count(*) OVER best AS messages, sum(bytes) OVER best AS bytes FROM waiting
+       WINDOW best AS (ORDER BY of_sender, position DESC, is_to_all ROWS UNBOUNDED PRECEDING)
      )
-     DELETE FROM to_device t USING excess
-     WHERE t.user_nid = $1 AND t.device_id = $2 AND (t.position, t.is_to_all) = (excess.position, excess.is_to_all)`,
-    [userNid, deviceId, keep],
+     DELETE FROM to_device WHERE ctid = ANY (ARRAY(SELECT place FROM counted WHERE messages > $3 OR bytes > $4))`,
+    [userNid, deviceId, keep.messages, keep.bytes],
   )
 }
 
