@@ -117,17 +117,17 @@ export function getAggregations(
      UNION ALL
      SELECT target.id, 'm.thread', latest.child_nid,
        CASE WHEN thread.latest_pos <= $7 AND cardinality($9::text[]) = 0 THEN thread.replies ELSE (SELECT count(*)::int FROM event_relation
-         WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7 AND sender <> ALL ($9)) END,
+         WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7 AND sender NOT IN (SELECT unnest($9::text[]))) END,
        EXISTS (SELECT FROM event_relation WHERE room_nid = $1 AND target_id = target.id AND sender = $6 AND rel_type = 'm.thread' AND pos <= $7)
      FROM target JOIN thread ON thread.room_nid = $1 AND thread.root_id = target.id CROSS JOIN LATERAL (
        SELECT child_nid FROM event_relation
-       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7 AND sender <> ALL ($9)
+       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.thread' AND pos <= $7 AND sender NOT IN (SELECT unnest($9::text[]))
        ORDER BY pos DESC LIMIT 1) AS latest
      WHERE target.may_be_root AND thread.latest_pos IS NOT NULL
      UNION ALL
      SELECT target.id, 'm.reference', reference.child_nid, NULL, NULL FROM target CROSS JOIN LATERAL (
        SELECT child_nid FROM event_relation
-       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.reference' AND pos <= $7 AND sender <> ALL ($9)
+       WHERE room_nid = $1 AND target_id = target.id AND rel_type = 'm.reference' AND pos <= $7 AND sender NOT IN (SELECT unnest($9::text[]))
        ORDER BY pos LIMIT $8) AS reference`,
     [
       roomNid,

@@ -41,6 +41,10 @@ const hasOthers = (alias: string): string =>
 const isIn = (rooms: string): string => `EXISTS (SELECT FROM room_member theirs JOIN ${rooms} USING (room_nid)
          WHERE theirs.user_nid = ranked.user_nid AND theirs.membership = 'join' OFFSET 0)`
 
+/** Looked up in the order of the ranks, until there are enough: for all it would cost more than ranking them. */
+const isAccount = (which: string): string =>
+  `EXISTS (SELECT FROM account a WHERE a.user_nid = ranked.user_nid AND ${which} OFFSET 0)`
+
 /**
  * The users whom somebody may see and whose words begin with all those searched for, the best first: those with whole words as searched, those
  * whose localpart begins so, those with a name, those with a picture. If more words begin so than users are looked at, those in a room with
@@ -48,9 +52,10 @@ const isIn = (rooms: string): string => `EXISTS (SELECT FROM room_member theirs 
  */
 export function findUsers(reader: Reader, query: DirectoryQuery): Promise<FoundUser[]> {
   const { byNid, words, server, localpart, ignored, isAllLocal, limit } = query
-  const { wordsLookedAt, candidates, company } = query
+  const { candidates, company } = query
   // The longest word has the fewest users.
   const [first, ...others] = words.toSorted((a, b) => b.length - a.length)
+  const wordsLookedAt = others.length === 0 ? candidates : query.wordsLookedAt
   return reader.query<FoundUser>(
     `WITH begun AS MATERIALIZED (
        SELECT user_nid, word = $2 AS is_whole FROM directory_word WHERE word >= $2 AND word < $2 || '${LAST}' ORDER BY word LIMIT $4
@@ -62,26 +67,24 @@ export function findUsers(reader: Reader, query: DirectoryQuery): Promise<FoundU
        SELECT user_nid, bool_or(is_whole) AS is_whole FROM (
          (SELECT user_nid, is_whole FROM begun WHERE ${hasOthers('begun')} LIMIT $5)
          UNION ALL
-         SELECT company.user_nid, w.word = $2 FROM company CROSS JOIN LATERAL (
-           SELECT word FROM directory_word d WHERE d.user_nid = company.user_nid AND d.word >= $2 AND d.word < $2 || '${LAST}'
-           ORDER BY word LIMIT 1) AS w WHERE ${hasOthers('company')}
+         SELECT d.user_nid, d.word = $2 FROM directory_word d
+         WHERE d.user_nid = ANY (ARRAY(SELECT user_nid FROM company)) AND d.word >= $2 AND d.word < $2 || '${LAST}' AND ${hasOthers('d')}
        ) AS either GROUP BY user_nid
      )
      SELECT user_id, display_name, avatar_url FROM (
-       SELECT user_nid, user_id, display_name, avatar_url, is_local FROM (
-         SELECT c.user_nid, u.user_id, d.display_name, d.avatar_url, c.is_whole, a.user_nid IS NOT NULL AS is_local
+       SELECT user_nid, user_id, display_name, avatar_url FROM (
+         SELECT c.user_nid, u.user_id, d.display_name, d.avatar_url, c.is_whole
          FROM candidate c JOIN directory_user d USING (user_nid) JOIN matrix_user u USING (user_nid)
-         LEFT JOIN account a USING (user_nid)
-         WHERE a.deactivated_at IS NULL AND a.erased_at IS NULL AND NOT COALESCE(a.is_locked, false)
-           AND c.user_nid <> $1 AND u.user_id <> ALL ($7::text[])
+         WHERE c.user_nid <> $1 AND u.user_id NOT IN (SELECT unnest($7::text[]))
            AND ($8::text IS NULL OR (starts_with(lower(substr(u.user_id, 2)), $9)
              AND starts_with(substr(u.user_id, strpos(u.user_id, ':') + 1), $8)))
        ) AS present
        ORDER BY is_whole DESC, starts_with(lower(substr(user_id, 2)), $9) DESC, display_name IS NULL, avatar_url IS NULL, user_id
        OFFSET 0
      ) AS ranked
-     WHERE ($10 AND is_local) OR ${isIn("(SELECT room_nid FROM room_member WHERE user_nid = $1 AND membership = 'join') AS own")}
-       OR ${isIn('open_room')}
+     WHERE NOT ${isAccount('(a.deactivated_at IS NOT NULL OR a.erased_at IS NOT NULL OR a.is_locked)')}
+       AND (($10 AND ${isAccount('true')}) OR ${isIn("(SELECT room_nid FROM room_member WHERE user_nid = $1 AND membership = 'join') AS own")}
+         OR ${isIn('open_room')})
      LIMIT $11`,
     [byNid, first, others, wordsLookedAt, candidates, company, ignored, server ?? null, localpart, isAllLocal, limit],
   )
