@@ -136,10 +136,14 @@ const PLAIN_CONTEXT: PushContext = {
 }
 
 function compiled(rules: readonly CompiledRule[]): CompiledRules {
-  return {
-    evaluate: (event, context) => evaluateRules(rules, event, context),
-    inRoom: (roomId) => rulesInRoom(rules, roomId),
+  const isAlikeEverywhere = rules.every(({ testsIn }) => testsIn === undefined)
+  let everywhere: RoomRules | undefined
+  function inRoom(roomId: string): RoomRules {
+    if (!isAlikeEverywhere) return rulesInRoom(rules, roomId)
+    everywhere ??= rulesInRoom(rules, roomId)
+    return everywhere
   }
+  return { evaluate: (event, context) => evaluateRules(rules, event, context), inRoom }
 }
 
 function rulesInRoom(all: readonly CompiledRule[], roomId: string): RoomRules {

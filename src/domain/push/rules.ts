@@ -88,7 +88,7 @@ export async function openPushRules({
   })
 
   function hold(userNid: number, stored: OwnRules, length: number, ignored?: ReadonlySet<string>): Held {
-    const rules = compileRuleset(stored)
+    const rules = stored === NO_OWN_RULES ? DEFAULT_PUSH_RULES : compileRuleset(stored)
     const entry = {
       stored,
       compiled: ignored ? withoutSenders(rules, ignored) : rules,
