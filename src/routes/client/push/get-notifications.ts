@@ -9,7 +9,7 @@ const Query = Type.Object({
 
 export const getNotifications = endpoint(
   'GET C/notifications',
-  { auth: 'user', query: Query },
+  { auth: 'user', limited: 'other', query: Query },
   async ({ requester, query }, { notifications, sync }) => {
     const { from, limit, only } = query
     const list = () => notifications.list(requester, { from, limit, onlyHighlights: only === 'highlight' })

@@ -8,7 +8,7 @@ const Query = Type.Object({
 
 export const initialSync = endpoint(
   'GET C/initialSync',
-  { auth: 'user', guests: true, query: Query },
+  { auth: 'user', limited: 'other', guests: true, query: Query },
   async ({ requester, query }, { roomSnapshots, sync }) => {
     const { limit, archived: withLeft = false } = query
     return rawReply(await sync.answer(requester, () => roomSnapshots.all(requester, { limit, withLeft })))
