@@ -1,6 +1,7 @@
 import * as appservice from './cases/appservice.ts'
 import * as attackBodies from './cases/attack-bodies.ts'
 import * as attackFanOut from './cases/attack-fan-out.ts'
+import * as attackReaders from './cases/attack-readers.ts'
 import * as attackSync from './cases/attack-sync.ts'
 import * as backup from './cases/backup.ts'
 import * as fanOut from './cases/fan-out.ts'
@@ -72,6 +73,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [ignored.BENCHMARK]: ignored.measureIgnored,
   [userDirectory.BENCHMARK]: userDirectory.measureUserDirectory,
   [attackSync.BENCHMARK]: attackSync.measureAttackSync,
+  [attackReaders.BENCHMARK]: attackReaders.measureAttackReaders,
   [federationJoin.BENCHMARK]: federationJoin.measureFederationJoin,
   [attackBodies.BENCHMARK]: attackBodies.measureAttackBodies,
   [attackFanOut.BENCHMARK]: attackFanOut.measureAttackFanOut,

@@ -9,6 +9,8 @@ export interface HoldTask {
   readonly polls: readonly HeldPoll[]
   /** How many to hold; the polls are taken in turn. */
   readonly count: number
+  /** Whether it takes the answers; it does unless this says otherwise. */
+  readonly isReading?: boolean
 }
 
 export interface HeldPoll {
@@ -31,7 +33,7 @@ process.once('message', (task: HoldTask) => {
   )
 })
 
-async function hold({ host, port, polls, count }: HoldTask): Promise<void> {
+async function hold({ host, port, polls, count, isReading = true }: HoldTask): Promise<void> {
   for (let start = 0; start < count; start += CONNECTING_AT_ONCE) {
     const size = Math.min(CONNECTING_AT_ONCE, count - start)
     const sockets = Array.from({ length: size }, () => connect({ host, port }))
@@ -44,7 +46,9 @@ async function hold({ host, port, polls, count }: HoldTask): Promise<void> {
         `Authorization: Bearer ${token}`,
         ...(body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${body.length}`]),
       ]
-      socket.on('error', () => undefined).resume()
+      socket.on('error', () => undefined)
+      if (isReading) socket.resume()
+      else socket.pause()
       socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
     })
   }
