@@ -5,7 +5,7 @@ import type { GatewayReady, GatewayTask } from '../drivers/push-gateway.ts'
 import { type Driver, startDriver } from '../drivers/start.ts'
 import { latenciesOf, type Measurement, measurement, now, percentile } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
-import { openTarget, outboundTo } from '../target.ts'
+import { costOf, openTarget, outboundTo } from '../target.ts'
 import { drive } from './send.ts'
 
 /** What people of today set and send, and what that costs others, each beside the same without it. */
@@ -30,11 +30,16 @@ export async function measureToday(options: BenchOptions): Promise<Measurement[]
     await setRules(pushed)
     await setPushers(pushed, gateway)
     await drive(target.baseUrl, linesOf(plain), 2)
-    const rateOf = async (community: Community) => {
-      const { requests, seconds } = await drive(target.baseUrl, linesOf(community), options.seconds)
-      return requests / seconds
+    const rateOf = async (community: Community): Promise<Rate> => {
+      let perSecond = 0
+      const { serverCpuMs, postgresCpuMs } = await costOf(target, async () => {
+        const { requests, seconds } = await drive(target.baseUrl, linesOf(community), options.seconds)
+        perSecond = requests / seconds
+        return requests
+      })
+      return { perSecond, serverCpuMs: serverCpuMs ?? Number.NaN, postgresCpuMs: postgresCpuMs ?? Number.NaN }
     }
-    const rates = { plain: [] as number[], ruled: [] as number[], pushed: [] as number[] }
+    const rates = { plain: [] as Rate[], ruled: [] as Rate[], pushed: [] as Rate[] }
     for (let pair = 0; pair < PAIRS; pair++) {
       rates.plain.push(await rateOf(plain))
       rates.ruled.push(await rateOf(ruled))
@@ -76,23 +81,39 @@ async function setPushers({ api, people }: Community, gateway: Driver<GatewayRea
   )
 }
 
+/** Of one stretch; processor time is per message, and hardly differs on a busy machine. */
+interface Rate {
+  readonly perSecond: number
+  readonly serverCpuMs: number
+  readonly postgresCpuMs: number
+}
+
 function ratesOf({
   plain,
   ruled,
   pushed,
-}: Readonly<Record<'plain' | 'ruled' | 'pushed', readonly number[]>>): Measurement[] {
-  const median = (values: readonly number[]) => percentile(values, 0.5)
-  const line = (variant: string, perSecond: number, note?: string) =>
-    measurement({ benchmark: BENCHMARK, variant: `${SENDERS} senders, ${variant}`, perSecond, note })
-  const ratio = median(ruled.map((rate, pair) => rate / plain[pair]!))
+}: Readonly<Record<'plain' | 'ruled' | 'pushed', readonly Rate[]>>): Measurement[] {
+  const median = (rates: readonly Rate[], of: (rate: Rate) => number) => percentile(rates.map(of), 0.5)
+  const line = (variant: string, rates: readonly Rate[], note?: string) =>
+    measurement({
+      ...{ benchmark: BENCHMARK, variant: `${SENDERS} senders, ${variant}`, note },
+      perSecond: median(rates, ({ perSecond }) => perSecond),
+      serverCpuMs: median(rates, ({ serverCpuMs }) => serverCpuMs),
+      postgresCpuMs: median(rates, ({ postgresCpuMs }) => postgresCpuMs),
+    })
+  const share = (of: (rate: Rate) => number) => {
+    const ratio = percentile(
+      ruled.map((rate, pair) => of(rate) / of(plain[pair]!)),
+      0.5,
+    )
+    return `${((ratio - 1) * 100).toFixed(1)}%`
+  }
+  const cpu = share(({ serverCpuMs, postgresCpuMs }) => serverCpuMs + postgresCpuMs)
+  const note = `${share(({ perSecond }) => perSecond)} against nothing set, processor time ${cpu} (medians of ${PAIRS} pairs)`
   return [
-    line('nothing set', median(plain)),
-    line(
-      'with rules, ignored users and tags',
-      median(ruled),
-      `${((ratio - 1) * 100).toFixed(1)}% against nothing set (median of ${PAIRS} pairs)`,
-    ),
-    line('and a pusher each, told of every message', median(pushed)),
+    line('nothing set', plain),
+    line('with rules, ignored users and tags', ruled, note),
+    line('and a pusher each, told of every message', pushed),
   ]
 }
 
