@@ -94,6 +94,27 @@ describe('a policy list', () => {
     await waitUntil('the rest of it', async () => (await stateOf()).state === 'in force')
   })
 
+  test('ends a rule that is redacted', async () => {
+    await write('user', 'a', rule('@troll:*'))
+    await waitUntil('the rule', async () => (await ask(troll, `/join/${enc(room)}`)).status === 403)
+    const state = `/rooms/${enc(list)}/state/m.policy.rule.user/a?format=event`
+    const { event_id } = await office.api.call('GET', state, { token: alice.token })
+    const redact = `/rooms/${enc(list)}/redact/${enc(event_id)}/once`
+    await office.api.call('PUT', redact, { token: alice.token, body: {} })
+    await waitUntil('its end', async () => (await ask(troll, `/join/${enc(room)}`)).status === 200)
+  })
+
+  test('is in force as it was when everybody of this server has left it, also after a restart', async () => {
+    await office.api.call('POST', `/rooms/${enc(room)}/leave`, { token: troll.token, body: {} })
+    await write('user', 'a', rule('@troll:*'))
+    await waitUntil('the rule', async () => (await ask(troll, `/join/${enc(room)}`)).status === 403)
+    await office.api.call('POST', `/rooms/${enc(list)}/leave`, { token: alice.token, body: {} })
+    await office.server.restart()
+    expect((await ask(troll, `/join/${enc(room)}`)).status).toBe(403)
+    const { state, warning } = await stateOf()
+    expect([state, warning]).toEqual(['in force', expect.stringContaining('Nobody of this server')])
+  })
+
   test('is removed', async () => {
     await office.call('DELETE', `${LISTS}/${enc(list)}`)
     const again = await office.ask('DELETE', `${LISTS}/${enc(list)}`)

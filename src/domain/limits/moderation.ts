@@ -18,11 +18,14 @@ export const MAX_USERS_WITH_GHOSTS = 500
 /** Accounts that one act may concern, and those of them that are shown. */
 export const MAX_CROWD = 20_000
 export const MAX_CROWD_SHOWN = 100
-/** Policy lists, rules of one that count, and globs of all together: each is compared at every join and invitation. */
+/** Policy lists, and rules of one that are read, old ones that have ended included: the newest. */
 export const MAX_POLICY_LISTS = 50
 export const MAX_RULES_PER_LIST = 50_000
-export const MAX_POLICY_GLOBS = 2_000
-/** Questions to the antispam service at the same time, the bytes of an answer, and how long it is not asked after it did not answer. */
+/** Globs of all lists together, and what they compare for each character of a name: each is compared at every join and invitation. */
+export const POLICY_GLOB_BOUNDS = { globs: 2_000, steps: 20_000 } as const
+/** The pause after lists were read, before a change makes them be read again. */
+export const POLICY_LIST_PAUSE_MS = 1_000
+/** Questions to the antispam service at the same time (others wait), the bytes of an answer, and how long it is not asked when it is away. */
 export const MAX_ANTISPAM_AT_ONCE = 64
 export const MAX_ANTISPAM_BYTES = 16_384
 export const ANTISPAM_REST_MS = 5_000

@@ -3,7 +3,7 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { PolicyEntity } from '../../core/event/policy-rules.ts'
 import { compileGlobs, type TextMatcher } from '../../core/glob.ts'
-import { localpartOf, type RoomId, type ServerName, serverOf, type UserId } from '../../core/ids.ts'
+import { localpartOf, type RoomId, type ServerName, serverOf, splitServerName, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { findAccount } from '../../store/accounts/accounts.ts'
 import type { Database } from '../../store/db/db.ts'
@@ -79,7 +79,7 @@ export function createGate(parts: {
   }
 
   async function mayInvite(sender: UserId, target: UserId | undefined, room: RoomId | undefined): Promise<void> {
-    const blocked = isBlocked && (isBlocked(sender) || isBlocked(serverOf(sender)))
+    const blocked = isBlocked && namesOf(sender).some(isBlocked)
     const others = [...(room === undefined ? [] : [['room', room] as const]), ...(target ? ofUser(target) : [])]
     const reason = blocked ? `Invitations from ${sender} are not accepted here.` : banOf(...ofUser(sender), ...others)
     await refuse(sender, reason, { sender, target: target ?? null, room: room ?? null })
@@ -138,6 +138,12 @@ export function createGate(parts: {
     },
     event: (userId, event) => ask(userId, 'check_event_for_spam', { event }),
   }
+}
+
+/** What a pattern for users or servers may be about: a server is the same on all its ports. */
+function namesOf(userId: UserId): readonly string[] {
+  const server = serverOf(userId)
+  return [userId, server, splitServerName(server)?.host ?? server]
 }
 
 function matcherOf(globs: readonly string[]): TextMatcher | undefined {

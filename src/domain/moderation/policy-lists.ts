@@ -1,16 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
-import {
-  type BanRule,
-  type Bans,
-  compileBans,
-  overreachingRule,
-  POLICY_TYPES,
-  readBan,
-} from '../../core/event/policy-rules.ts'
+import { type Bans, compileBans, POLICY_TYPES } from '../../core/event/policy-rules.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { getState } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db/db.ts'
 import {
   deletePolicyList,
@@ -19,14 +12,16 @@ import {
   type PolicyListRow,
 } from '../../store/rooms/policy-lists.ts'
 import type { Clock } from '../clock.ts'
-import { MAX_POLICY_GLOBS, MAX_POLICY_LISTS, MAX_RULES_PER_LIST } from '../limits/moderation.ts'
+import { MAX_POLICY_LISTS, POLICY_GLOB_BOUNDS, POLICY_LIST_PAUSE_MS } from '../limits/moderation.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { SearchSignals } from '../search/search-signals.ts'
+import { createListReader, type ReadList } from './list-reader.ts'
 
 /**
- * Rooms whose rules this server enforces (client-server API, "Moderation policy lists"). A list with a rule that bans everybody, or this
- * server, is held: none of its rules counts until that rule is gone.
+ * Rooms whose rules this server enforces (client-server API, "Moderation policy lists"). A list with rules that ban everybody, or this
+ * server, is held: none of its rules counts until these are gone. When nobody of this server is in the room any more, the rules that it had
+ * then stay in force.
  */
 export interface PolicyLists {
   /** The rules in force; undefined, at no cost, while there is none. */
@@ -38,13 +33,9 @@ export interface PolicyLists {
   remove(roomId: RoomId): Promise<void>
 }
 
-/** What is known of a list. */
-interface ReadList {
-  readonly state: 'in force' | 'held' | 'unknown'
-  readonly rules: readonly BanRule[]
-  readonly warning: string | undefined
-  readonly roomNid: number | undefined
-}
+/** Lists are read for this share of the time at most. */
+const REST_FOR_WORK = 19
+const LONGEST_REST_MS = 60_000
 
 export async function openPolicyLists(parts: {
   readonly serverName: ServerName
@@ -55,44 +46,32 @@ export async function openPolicyLists(parts: {
   readonly signals: Pick<SearchSignals, 'subscribe'>
 }): Promise<PolicyLists> {
   const { serverName, db, clock, log, registry } = parts
+  const reader = createListReader({ serverName, registry })
   let lists: ReadonlyMap<RoomId, PolicyListRow & ReadList> = new Map()
-  let roomNids: ReadonlySet<number> = new Set()
+  let roomIds: ReadonlyMap<number, RoomId> = new Map()
   let inForce: Bans | undefined
   let reading: Promise<void> | undefined
+  /** Whether they are to be read, now and after the pause. */
   let isStale = false
-
-  async function readList(roomId: RoomId): Promise<ReadList> {
-    const room = await registry.get(roomId)
-    if (!room || room.localMembers.size === 0) {
-      const warning = 'Nobody of this server is in the room, so its rules are not known.'
-      return { state: 'unknown', rules: [], warning, roomNid: room?.nid }
-    }
-    const { state } = room.committed
-    const nids = [...POLICY_TYPES.keys()].flatMap((type) =>
-      [...room.keys.ofType(type)].map(([, keyId]) => getState(state, keyId)),
-    )
-    const chosen = nids.filter((nid) => nid !== 0).slice(0, MAX_RULES_PER_LIST)
-    const events = await room.events(chosen)
-    const rules = [...events.values()].flatMap(({ type, pdu }) => readBan(type, pdu.content) ?? [])
-    const wide = overreachingRule(rules, serverName)
-    if (!wide) return { state: 'in force', rules, warning: undefined, roomNid: room.nid }
-    const warning = `Its rule "${wide.glob}" bans everybody, or this server: none of its rules is enforced until it is gone.`
-    return { state: 'held', rules, warning, roomNid: room.nid }
-  }
+  let isDue = false
+  let isPausing = false
 
   async function readAll(): Promise<void> {
     const read = new Map<RoomId, PolicyListRow & ReadList>()
     for (const row of await listPolicyLists(db)) {
-      const list = await readList(row.room_id)
-      if (list.state === 'held' && lists.get(row.room_id)?.state !== 'held') {
-        log.warn({ room: row.room_id, warning: list.warning }, 'a policy list is held')
+      const list = await reader.read(row.room_id)
+      if (list.warning !== undefined && lists.get(row.room_id)?.warning !== list.warning) {
+        log.warn({ room: row.room_id, warning: list.warning }, 'a policy list is not enforced as it should be')
       }
       read.set(row.room_id, { ...row, ...list })
     }
     lists = read
-    roomNids = new Set([...read.values()].flatMap(({ roomNid }) => roomNid ?? []))
+    roomIds = new Map([...read].flatMap(([id, { roomNid }]) => (roomNid === undefined ? [] : [[roomNid, id]])))
     const rules = [...read.values()].flatMap((list) => (list.state === 'in force' ? list.rules : []))
-    inForce = rules.length === 0 ? undefined : compileBans(rules, MAX_POLICY_GLOBS)
+    const before = inForce?.left ?? 0
+    inForce = rules.length === 0 ? undefined : compileBans(rules, POLICY_GLOB_BOUNDS)
+    const left = inForce?.left ?? 0
+    if (left > before) log.warn({ left }, 'policy lists have more rules with wildcards than can be enforced')
   }
 
   /** Reads all lists; once more if something changes meanwhile. */
@@ -109,30 +88,42 @@ export async function openPolicyLists(parts: {
     return reading
   }
 
-  const refreshLater = () =>
-    void refresh().catch((err) =>
-      log.warn({ err }, 'policy lists could not be read; the rules of before stay in force'),
-    )
-  const concerns = ({ type, roomNid }: RoomEvent) => roomNids.has(roomNid) && POLICY_TYPES.has(type)
+  /** Reads them at once, and after that not again before a pause: whoever writes a list must not keep this server busy. */
+  async function refreshInTurn(): Promise<void> {
+    while (isDue) {
+      isDue = false
+      const begun = performance.now()
+      await refresh().catch((err) =>
+        log.warn({ err }, 'policy lists could not be read; the rules of before stay in force'),
+      )
+      const rest = Math.max(POLICY_LIST_PAUSE_MS, REST_FOR_WORK * (performance.now() - begun))
+      await pause(Math.min(rest, LONGEST_REST_MS), undefined, { ref: false })
+    }
+    isPausing = false
+  }
+
+  function refreshLater(): void {
+    isDue = true
+    if (isPausing) return
+    isPausing = true
+    void refreshInTurn()
+  }
+
+  const concerns = ({ type, roomNid }: RoomEvent) => roomIds.has(roomNid) && POLICY_TYPES.has(type)
 
   parts.signals.subscribe({
     committed(fresh, redacted) {
-      if (roomNids.size > 0 && (fresh.some(concerns) || redacted.some(concerns))) refreshLater()
+      if (roomIds.size === 0) return
+      const ended = redacted.filter(concerns)
+      for (const { roomNid } of ended) reader.forget(roomIds.get(roomNid))
+      if (ended.length > 0 || fresh.some(concerns)) refreshLater()
     },
     missed() {
-      if (roomNids.size > 0) refreshLater()
+      reader.forget()
+      if (roomIds.size > 0) refreshLater()
     },
   })
   await refresh()
-
-  const viewOf = ({ room_id, added_by, added_at, state, rules, warning }: PolicyListRow & ReadList): JsonObject => ({
-    room_id,
-    added_by,
-    added_ts: added_at,
-    state,
-    rules: rules.length,
-    ...(warning !== undefined && { warning }),
-  })
 
   return {
     bans: () => inForce,
@@ -141,9 +132,10 @@ export async function openPolicyLists(parts: {
       return [...lists.values()].map(viewOf)
     },
     async add(by, roomId) {
-      const read = await readList(roomId)
-      if (read.state === 'unknown')
+      const room = await registry.get(roomId)
+      if (!room || room.localMembers.size === 0) {
         throw new ProtocolError('M_NOT_FOUND', 'Nobody of this server is in that room: join it first.')
+      }
       if (!lists.has(roomId) && lists.size >= MAX_POLICY_LISTS) {
         throw new ProtocolError('M_TOO_LARGE', `This server enforces at most ${MAX_POLICY_LISTS} lists.`)
       }
@@ -159,3 +151,12 @@ export async function openPolicyLists(parts: {
     },
   }
 }
+
+const viewOf = ({ room_id, added_by, added_at, state, rules, warning }: PolicyListRow & ReadList): JsonObject => ({
+  room_id,
+  added_by,
+  added_ts: added_at,
+  state,
+  rules: rules.length,
+  ...(warning !== undefined && { warning }),
+})
