@@ -1,10 +1,11 @@
 import type { Areas } from './areas.ts'
 import { listSettings } from './config/render.ts'
 import { createDehydratedDevices } from './domain/keys/dehydrated-devices.ts'
-import { gatedAddressInvites, gatedAliases } from './domain/moderation/gated-aliases.ts'
+import { gatedAddressInvites, gatedAliases, gatedUpgrades } from './domain/moderation/gated-aliases.ts'
 import {
   shadowAddressInvites,
   shadowDirectory,
+  shadowPresence,
   shadowProfiles,
   shadowReceipts,
   shadowToDevice,
@@ -49,7 +50,7 @@ export function endpointServices(areas: Areas): Services {
     oauth: areas.signIn.oauth,
     archives: areas.archives,
     rooms: acting.rooms,
-    upgrades: shadowUpgrades(acting.upgrades, shadowBans),
+    upgrades: shadowUpgrades(gatedUpgrades(acting.upgrades, gate), shadowBans),
     addressInvites: shadowAddressInvites(gatedAddressInvites(acting.addressInvites, gate), shadowBans),
     thirdPartyInvites: acting.thirdPartyInvites,
     roomReader: reading.roomReader,
@@ -69,7 +70,7 @@ export function endpointServices(areas: Areas): Services {
     keyChanges: syncing.keyChanges,
     eventStream: syncing.eventStream,
     roomSnapshots: syncing.roomSnapshots,
-    presence: areas.syncBase.presence,
+    presence: shadowPresence(areas.syncBase.presence, shadowBans),
     contacts: contact.contacts,
     contactSessions: contact.contactSessions,
     contactTokens: contact.contactTokens,

@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { MAX_ANTISPAM_AT_ONCE } from '../../src/domain/limits/moderation.ts'
 import { type Office, openOffice } from '../admin/office.ts'
 import { type Account, createRoom, type Json, register } from '../support/api.ts'
+import { waitUntil } from '../support/wait.ts'
 
 type Behaviour = (question: string, body: Json, reply: ServerResponse) => void
 
@@ -139,7 +141,33 @@ describe('the antispam service', () => {
     const before = service.asked.length
     expect((await send(bob)).status).toBe(200)
     for (let count = 0; count < 20; count++) expect((await send(bob)).status).toBe(200)
-    expect(service.asked.length - before).toBe(1)
+    expect(service.asked.slice(before).map(({ question }) => question)).toEqual(['check_event_for_spam', 'ping'])
+    service.behaves((_question, _body, reply) => void reply.end('{}'))
+  })
+
+  test('that has trouble with one event alone goes on to be asked', async () => {
+    await office.server.restart({ moderation: { antispam: { timeout_ms: 300 } } } as never)
+    let sent = 0
+    service.behaves((question, _body, reply) => {
+      if (question === 'check_event_for_spam' && sent++ === 0) return
+      if (question === 'check_event_for_spam') reply.writeHead(403)
+      reply.end('{}')
+    })
+    const pinged = service.asked.length
+    expect((await send(bob)).status).toBe(200)
+    await waitUntil('the ping', () => service.asked.slice(pinged).some(({ question }) => question === 'ping'))
+    await waitUntil('a refusal', async () => (await send(bob)).status === 403, { timeoutMs: 2_000 })
+    service.behaves((_question, _body, reply) => void reply.end('{}'))
+  })
+
+  test('is asked about all, however many come at once', async () => {
+    await office.server.restart({ moderation: { antispam: { timeout_ms: 10_000 } } } as never)
+    service.behaves((question, _body, reply) => {
+      if (question === 'check_event_for_spam') reply.writeHead(403)
+      setTimeout(() => reply.end('{}'), 50)
+    })
+    const answers = await Promise.all(Array.from({ length: 3 * MAX_ANTISPAM_AT_ONCE }, () => send(bob)))
+    expect(answers.filter(({ status }) => status !== 403)).toEqual([])
     service.behaves((_question, _body, reply) => void reply.end('{}'))
   })
 
@@ -194,6 +222,8 @@ describe('options', () => {
     expect([refused.status, refused.body.error]).toEqual([403, 'Only administrators of this server may make rooms.'])
     const alias = await ask(alice, 'PUT', `/directory/room/${enc('#y:localhost')}`, { room_id: room })
     expect(alias.status).toBe(403)
+    const upgraded = await ask(alice, 'POST', `/rooms/${enc(room)}/upgrade`, { new_version: '11' })
+    expect([upgraded.status, upgraded.body.error]).toEqual([403, refused.body.error])
     expect((await ask(office.boss, 'POST', '/createRoom', { room_alias_name: 'boss' })).status).toBe(200)
   })
 })

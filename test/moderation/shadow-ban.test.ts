@@ -109,6 +109,21 @@ describe('a shadow ban', () => {
     expect((await as(troll, 'PUT', inRoom('/send/m.room.message/x', other), body)).status).toBe(403)
   })
 
+  test('shows that they come and go, and nothing that they write with it', async () => {
+    const hers = await sync(alice)
+    const words = { reason: 'COINS', displayname: 'COINS', 'org.example.note': 'COINS' }
+    await as(troll, 'POST', inRoom('/leave'), { reason: 'COINS' })
+    await as(troll, 'POST', `/join/${enc(room)}`, words)
+    await as(troll, 'PUT', inRoom(`/state/m.room.member/${enc(troll.userId)}`), { membership: 'leave', ...words })
+    await as(troll, 'POST', inRoom('/join'), words)
+    await as(troll, 'PUT', `/presence/${enc(troll.userId)}/status`, { presence: 'online', status_msg: 'COINS' })
+    const news = await sync(alice, hers.next_batch)
+    expect(timelineOf(news).map(({ content }) => content.membership)).toEqual(['leave', 'join', 'leave', 'join'])
+    expect(JSON.stringify(news)).not.toContain('COINS')
+    const seen = await office.api.call('GET', `/presence/${enc(troll.userId)}/status`, { token: alice.token })
+    expect(seen.status_msg).toBeUndefined()
+  })
+
   test('ends, and survives a restart until then', async () => {
     await office.server.restart()
     await say(troll, 'still hidden')

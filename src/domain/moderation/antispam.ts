@@ -4,7 +4,8 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { GuardedClient } from '../../outbound/http.ts'
-import { askAntispam } from '../../outbound/verdicts/antispam.ts'
+import { type AntispamVerdict, askAntispam } from '../../outbound/verdicts/antispam.ts'
+import { AskingPlaces } from '../asking-places.ts'
 import type { Clock } from '../clock.ts'
 import { ANTISPAM_REST_MS, MAX_ANTISPAM_AT_ONCE, MAX_ANTISPAM_BYTES } from '../limits/moderation.ts'
 
@@ -15,13 +16,18 @@ export interface Antispam {
   /** Whether it is asked this. */
   asks(question: AntispamQuestion): boolean
   /**
-   * Resolves if it is allowed, or not answered and answers are optional. A service that did not answer is left alone for a few seconds, so
-   * that nobody else waits for it.
+   * Resolves if it is allowed, or not answered and answers are optional. A service that did not answer, and does not answer a ping either, is
+   * left alone for a few seconds, so that nobody else waits for it. One that does had trouble with that question only.
    *
    * @throws ProtocolError `M_FORBIDDEN` with the service's words; 503 `M_UNKNOWN` if there is no answer and one is needed
    */
   ask(question: AntispamQuestion, body: JsonObject): Promise<void>
 }
+
+/** Askers share all places. */
+const EVERYBODY = 0
+/** Time that is left to who has waited for a place. */
+const LEAST_MS = 50
 
 const NOBODY: Antispam = { asks: () => false, ask: async () => {} }
 
@@ -35,22 +41,36 @@ export function createAntispam(parts: {
   const { url, token, questions, timeout_ms: timeoutMs, fail_open: failsOpen } = parts.config.moderation.antispam
   if (url === undefined) return NOBODY
   const asked = new Set<AntispamQuestion>(questions)
-  let underWay = 0
+  const base = url.replace(/\/$/, '')
+  const places = new AskingPlaces(MAX_ANTISPAM_AT_ONCE)
   let restsUntil = 0
 
-  async function verdictOf(question: AntispamQuestion, body: JsonObject) {
-    if (underWay >= MAX_ANTISPAM_AT_ONCE || clock.now() < restsUntil) return { verdict: 'unavailable' } as const
-    underWay++
+  const post = (path: string, body: JsonObject, timeoutMs: number) =>
+    askAntispam(client, { url: `${base}/${path}`, token, body, timeoutMs, maxBytes: MAX_ANTISPAM_BYTES })
+
+  /** It is not asked anything until it has answered the ping, or the rest is over. */
+  function leaveAlone(question: AntispamQuestion): void {
+    if (clock.now() < restsUntil) return
+    restsUntil = clock.now() + ANTISPAM_REST_MS
+    void post('ping', { id: String(clock.now()) }, timeoutMs).then(({ verdict }) => {
+      if (verdict !== 'unavailable') restsUntil = 0
+      else log.warn({ question }, 'the antispam service did not answer, and is left alone for some seconds')
+    })
+  }
+
+  async function verdictOf(question: AntispamQuestion, body: JsonObject): Promise<AntispamVerdict> {
+    const begun = performance.now()
+    // Who fills all places must not be let through for that: the next ones wait.
+    if (!(await places.enter(EVERYBODY, MAX_ANTISPAM_AT_ONCE, AbortSignal.timeout(timeoutMs)))) {
+      return { verdict: 'unavailable' }
+    }
     try {
-      const at = `${url!.replace(/\/$/, '')}/${question}`
-      const answer = await askAntispam(client, { url: at, token, body, timeoutMs, maxBytes: MAX_ANTISPAM_BYTES })
-      if (answer.verdict === 'unavailable') {
-        restsUntil = clock.now() + ANTISPAM_REST_MS
-        log.warn({ question }, 'the antispam service did not answer, and is left alone for some seconds')
-      }
+      if (clock.now() < restsUntil) return { verdict: 'unavailable' }
+      const answer = await post(question, body, Math.max(timeoutMs - (performance.now() - begun), LEAST_MS))
+      if (answer.verdict === 'unavailable') leaveAlone(question)
       return answer
     } finally {
-      underWay--
+      places.leave(EVERYBODY)
     }
   }
 

@@ -1,5 +1,6 @@
 import type { AddressInvites } from '../rooms/act/address-invites.ts'
 import type { Aliases } from '../rooms/act/aliases.ts'
+import type { Upgrades } from '../rooms/act/upgrade/upgrades.ts'
 import type { Gate } from './gate.ts'
 
 /** The names of rooms, which only those give whom the gate lets. */
@@ -20,5 +21,14 @@ export const gatedAddressInvites = (invites: AddressInvites, gate: Pick<Gate, 'i
   async createRoom(by, request, offence) {
     if ((request.invite_3pid?.length ?? 0) > 0) await gate.inviteByAddress(by.userId, undefined)
     return invites.createRoom(by, request, offence)
+  },
+})
+
+/** Upgrades, which make rooms. */
+export const gatedUpgrades = (upgrades: Upgrades, gate: Pick<Gate, 'createRoom'>): Upgrades => ({
+  ...upgrades,
+  async upgrade(by, roomId, request) {
+    await gate.createRoom(by.userId)
+    return upgrades.upgrade(by, roomId, request)
   },
 })

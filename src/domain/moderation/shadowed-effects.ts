@@ -6,6 +6,7 @@ import type { Upgrades } from '../rooms/act/upgrade/upgrades.ts'
 import type { RoomDirectory } from '../rooms/read/directory.ts'
 import type { Receipts } from '../rooms/read/receipts.ts'
 import type { Typing } from '../rooms/read/typing.ts'
+import type { Presence } from '../sync/presence.ts'
 import type { ShadowBans } from './shadow-bans.ts'
 
 type Bans = Pick<ShadowBans, 'has'>
@@ -16,6 +17,14 @@ export function shadowTyping(typing: Typing, bans: Bans): Typing {
   return {
     ...typing,
     set: async (by, roomId, timeoutMs) => (bans.has(by.userNid) ? undefined : typing.set(by, roomId, timeoutMs)),
+  }
+}
+
+/** Others see whether they are there, and nothing that they wrote. */
+export function shadowPresence(presence: Presence, bans: Bans): Presence {
+  return {
+    ...presence,
+    set: (user, state, message) => presence.set(user, state, bans.has(user.userNid) ? undefined : message),
   }
 }
 

@@ -83,8 +83,13 @@ export function createShadowedRooms(rooms: Rooms, parts: ShadowParts): Rooms {
       const { room_alias_name: _, ...rest } = request
       return rooms.create(by, { ...rest, visibility: 'private', invite: [] }, offence)
     },
-    join: rooms.join,
-    leave: rooms.leave,
+    // Others see that they come and go, and nothing that they wrote.
+    join(by, roomId, details) {
+      if (!isBanned(by)) return rooms.join(by, roomId, details)
+      const { via, third_party_signed: signed } = details
+      return rooms.join(by, roomId, { ...(via && { via }), ...(signed && { third_party_signed: signed }) })
+    },
+    leave: (by, roomId, details) => rooms.leave(by, roomId, isBanned(by) ? {} : details),
     forget: rooms.forget,
     mustShareRoom: rooms.mustShareRoom,
     knock: async (by, roomId, details) => (isBanned(by) ? undefined : rooms.knock(by, roomId, details)),
@@ -98,7 +103,11 @@ export function createShadowedRooms(rooms: Rooms, parts: ShadowParts): Rooms {
     },
     setState(by, roomId, type, stateKey, sent, transaction) {
       const isLeaving = type === 'm.room.member' && stateKey === by.userId && sent.content.membership === 'leave'
-      if (!isBanned(by) || isLeaving) return rooms.setState(by, roomId, type, stateKey, sent, transaction)
+      if (!isBanned(by)) return rooms.setState(by, roomId, type, stateKey, sent, transaction)
+      if (isLeaving) {
+        const bare = { content: { membership: 'leave' }, offence: undefined }
+        return rooms.setState(by, roomId, type, stateKey, bare, transaction)
+      }
       return pretend(by, roomId)
     },
     redact(by, roomId, target, sent, transaction) {
