@@ -47,6 +47,21 @@ export const registrationSection = section('Who may create an account, and what 
     'Whether a new account is locked until an administrator lets it in: `GET /_hearth/admin/v1/approvals` lists those that wait.',
     false,
   ),
+  auto_join: section('Rooms that everybody joins who gets an account here. Users of bridges do not.', {
+    rooms: Type.Array(Type.String({ pattern: '^[#!][^\\s]+$', maxLength: 255 }), {
+      description: 'Addresses or ids of rooms. What cannot be reached is tried again for some days.',
+      default: [],
+      maxItems: 50,
+      example: ['#welcome:example.org'],
+    }),
+    guests: flag('Whether guests do too, where rooms admit them.', false),
+    host: Type.Optional(
+      text(
+        'The localpart of a user of this server who makes those of these rooms that are missing here, public ones, and who invites newcomers where nobody enters without.',
+        { pattern: '^[a-z0-9._=/+-]{1,200}$', example: 'host' },
+      ),
+    ),
+  }),
   allow_guests: flag('Whether guest accounts can be created while registration is open.', true),
   email: contact('an email address'),
   msisdn: contact('a phone number'),

@@ -14,6 +14,7 @@ import { jwtSection, ldapSection } from './outside-logins.ts'
 import { choice, flag, integer, port, section, text } from './parts.ts'
 import { qrLoginSection } from './qr-login.ts'
 import { registrationSection } from './registration.ts'
+import { roomsSection } from './rooms.ts'
 import { userSessionsSection } from './sessions.ts'
 import { singleSignOnSection } from './single-sign-on.ts'
 
@@ -173,30 +174,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       parallelism: integer('Parallelism.', 1, 1, 16),
     }),
   }),
-  rooms: section('Rooms made on this server.', {
-    encryption: choice(
-      'Which new rooms are encrypted though the request does not say so: `no`, `private` (all that not anybody can join) or `all`. Rooms of bridges are not concerned.',
-      ['no', 'private', 'all'],
-      'no',
-    ),
-    policy_server: section(
-      'The policy server of new rooms: it sees each event first, once a user of its server is in the room.',
-      {
-        via: Type.Optional(text('The name of its server.', { format: 'server-name', example: 'policy.example.org' })),
-        public_key: Type.Optional(
-          text('Its ed25519 key, in unpadded base64.', {
-            pattern: '^[A-Za-z0-9+/]{43}$',
-            example: '6yhHGKhCiXTSEN2ksjV7kXN6rBQZ3XbM7LlC6NSsQAA',
-          }),
-        ),
-      },
-    ),
-    default_version: choice(
-      "Version of a new room if the request names none. Use 12 once your users' clients support it (docs/decisions/0004-new-rooms-are-version-11.md says how to check that).",
-      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'],
-      '11',
-    ),
-  }),
+  rooms: roomsSection,
   moderation: moderationSection,
   server_notices: section('Messages from the server to its users, each in a room that they cannot leave.', {
     localpart: Type.Optional(

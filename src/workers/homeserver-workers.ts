@@ -30,9 +30,11 @@ import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
 import { startMediaSweeper } from './media-sweeper.ts'
 import { startNewLoginTeller } from './new-login-teller.ts'
+import { startNewcomerLeader } from './newcomer-leader.ts'
 import { startOverviewWatcher } from './overview-watcher.ts'
 import { startRegistrationReloader } from './registration-reloader.ts'
 import { startRestoreRecovery } from './restore-recovery.ts'
+import { startRetentionRounds } from './retention-rounds.ts'
 import { startRoomDeleter } from './room-deleter.ts'
 import { startRoomUpgrader } from './room-upgrader.ts'
 import { startUserRedactor } from './user-redactor.ts'
@@ -64,10 +66,10 @@ export function homeserverWorkers(parts: {
     position(): number
     readonly writing: Pick<WritingServices, 'guests'>
     readonly receiving: Pick<ReceivingServices, 'receiver'>
-    readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'upgrades'>
+    readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'retention' | 'upgrades'>
   }
   readonly accounts: Pick<AccountServices, 'deactivation' | 'newLogins'>
-  readonly admin: Pick<AdminServices, 'terms' | 'redactions' | 'notices' | 'views'>
+  readonly admin: Pick<AdminServices, 'terms' | 'redactions' | 'notices' | 'views' | 'newcomers'>
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
@@ -78,10 +80,10 @@ export function homeserverWorkers(parts: {
 }): readonly LifecyclePart[] {
   const { config, db, clock, random, log, messenger } = parts.base
   const { guests } = parts.rooms.writing
-  const { deletions, historyPurges, upgrades } = parts.rooms.acting
   const { deactivation, newLogins: notes } = parts.accounts
-  const { notices } = parts.admin
+  const { notices, newcomers } = parts.admin
   const teller = createNewLoginTeller({ config, db, clock, random, log, messenger, notices, notes })
+  const { deletions, historyPurges, retention, upgrades } = parts.rooms.acting
   const { appservices } = parts
   const { sweep } = parts.media
   const chores = [
@@ -105,12 +107,14 @@ export function homeserverWorkers(parts: {
     worker('guest remover', () => startGuestRemover(guests, log)),
     worker('room deleter', () => startRoomDeleter(deletions, log)),
     worker('history purger', () => startHistoryPurger(historyPurges, log)),
+    ...(retention ? [worker('retention rounds', () => startRetentionRounds(retention, log))] : []),
     worker('user redactor', () => startUserRedactor(parts.admin.redactions, log)),
     worker('room upgrader', () => startRoomUpgrader(upgrades, log)),
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
     worker('delayed event sender', () => startDelayedEventSender(parts.calls.delayedEvents, log)),
     worker('account expirer', () => startAccountExpirer(parts.admin.terms, log)),
     worker('overview watcher', () => startOverviewWatcher(parts.admin.views.history, log)),
+    ...(newcomers ? [worker('newcomer leader', () => startNewcomerLeader(newcomers, log))] : []),
     worker('archive maker', () => startArchiveMaker(parts.archives, log)),
     worker('new login teller', () => startNewLoginTeller(teller, log)),
     worker('deactivation runner', () => startDeactivationRunner(deactivation, log)),

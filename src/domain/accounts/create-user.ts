@@ -6,6 +6,7 @@ import { type ExclusiveUsers, requireUnreserved } from './exclusive-users.ts'
 import { insertUser, requireFree } from './insert-user.ts'
 import { newUserId } from './new-user-id.ts'
 import type { Passwords } from './passwords.ts'
+import { settle } from './upkeep/settling.ts'
 
 /**
  * Makes an account for the operator, whether registration is open or not.
@@ -16,7 +17,7 @@ export async function createUser(
     readonly db: Database
     readonly clock: Clock
     readonly passwords: Passwords
-    readonly config: Pick<Config, 'server_name'>
+    readonly config: Pick<Config, 'server_name' | 'registration'>
     readonly exclusiveUsers: ExclusiveUsers
   },
   user: { readonly username: string; readonly password: string; readonly isAdmin: boolean },
@@ -27,6 +28,13 @@ export async function createUser(
   await requireFree(db, id)
   passwords.checkNew(user.password)
   const passwordHash = await passwords.hash(user.password)
-  await db.tx((tx) => insertUser(tx, clock, id, { passwordHash, isGuest: false, isAdmin: user.isAdmin }))
+  await db.tx(async (tx) => {
+    await settle(
+      tx,
+      deps,
+      await insertUser(tx, clock, id, { passwordHash, isGuest: false, isAdmin: user.isAdmin }),
+      'made',
+    )
+  })
   return id
 }

@@ -11,7 +11,7 @@ import {
   postponeDeactivation,
 } from '../../store/accounts/deactivations.ts'
 import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
-import type { Database } from '../../store/db/db.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import { deleteKeyBackups } from '../../store/keys/key-backups.ts'
 import { endArchive } from '../../store/oauth/archives.ts'
 import { deleteDelayedEventsOf } from '../../store/rooms/delayed-events.ts'
@@ -33,11 +33,16 @@ export interface Deactivation {
   /**
    * Deactivates an account at once: nobody can log in to it or act for it any more, and nobody else can take its name. A worker leaves
    * its rooms and rejects its invitations a little later. A second call changes nothing, except that it may erase the user.
+   * @param wish `meanwhile` runs first, in the transaction that ends the account
    * @returns whether all addresses that had been bound were unbound
    */
   deactivate(
     user: EndingUser,
-    wish: { readonly erase: boolean; readonly idServer: string | undefined },
+    wish: {
+      readonly erase: boolean
+      readonly idServer: string | undefined
+      readonly meanwhile?: (tx: Tx) => Promise<void>
+    },
   ): Promise<UnbindResult>
   /** Continues the deactivations that are due and returns how many there were. One that fails is due again later. */
   continueDue(): Promise<number>
@@ -118,11 +123,12 @@ export function createDeactivation(deps: {
 
   return {
     onWake: (listener) => void listeners.push(listener),
-    async deactivate(user, { erase, idServer }) {
+    async deactivate(user, { erase, idServer, meanwhile }) {
       const { userNid } = user
       const now = clock.now()
       const position = deps.position()
       await db.tx(async (tx) => {
+        await meanwhile?.(tx)
         if (await endAccount(tx, userNid, now)) {
           await deleteLoginTokensOf(tx, userNid)
           await deleteKeyBackups(tx, userNid)

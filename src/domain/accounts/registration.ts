@@ -2,7 +2,6 @@ import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { localpartOf, type UserId } from '../../core/ids.ts'
 import { upgradeGuest } from '../../store/accounts/accounts.ts'
-import { holdForApproval } from '../../store/accounts/approvals.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
@@ -25,6 +24,7 @@ import type { RegistrationTokens } from './registration-tokens.ts'
 import type { Requester } from './requester.ts'
 import type { Sessions } from './sessions.ts'
 import type { UiaFlow, UiaProof } from './uia-flows.ts'
+import { settle } from './upkeep/settling.ts'
 import { requireRoomForUser } from './user-cap.ts'
 
 /** The part of a registration that can be checked before anyone authenticates. */
@@ -63,6 +63,10 @@ export interface Registration {
    * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`
    */
   checkAvailable(username: string): Promise<UserId>
+  /** Asks what `register` asks of a new account, for one that is made in another way. @throws as `checkAvailable`, and `M_FORBIDDEN` */
+  checkNew(username: string): Promise<UserId>
+  /** What follows for an account that its user has just made in another way, in the same transaction. */
+  settle(tx: Tx, userNid: number): Promise<void>
   /** @throws as `checkAvailable`, and `M_WEAK_PASSWORD`, `M_INVALID_PARAM`; `M_UNKNOWN_TOKEN` or `M_FORBIDDEN` for a guest's token */
   check(wish: AccountWish): Promise<void>
   /**
@@ -119,7 +123,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
     await registrationTokens.redeem(tx, proof)
     const userNid = await insertUser(tx, clock, id, { passwordHash, isGuest: false, isAdmin: false })
     await keep(tx, userNid, proof)
-    if (config.registration.approval) await holdForApproval(tx, userNid)
+    await settle(tx, deps, userNid, 'own')
     return userNid
   }
 
@@ -137,6 +141,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
         throw new ProtocolError('M_FORBIDDEN', 'This account is no guest any more.')
       }
       await keep(tx, guest.userNid, proof)
+      await settle(tx, deps, guest.userNid, 'own')
       const issued = account.logsIn ? await issueToken(tx, deps, guest.userNid, account.device) : undefined
       return remembered(tx, account, guest.userNid, { userId: guest.userId, issued })
     })
@@ -164,6 +169,12 @@ export function createRegistration(deps: RegistrationDeps): Registration {
     isOpen,
     isPossible: async (isForwarded) => isOpen(isForwarded) || registrationTokens.isAnyUsable(),
     checkAvailable,
+    async checkNew(username) {
+      const id = await checkAvailable(username)
+      await deps.gate.register(id)
+      return id
+    },
+    settle: (tx, userNid) => settle(tx, deps, userNid, 'own'),
     async flows(isForwarded) {
       if (isOpen(isForwarded)) return registrationFlows(config, false)
       if (await registrationTokens.isAnyUsable()) return registrationFlows(config, true)
@@ -180,10 +191,8 @@ export function createRegistration(deps: RegistrationDeps): Registration {
       passwords.checkNew(password)
       const guest = guestToken === undefined ? undefined : await guestOf(guestToken, username)
       const id = newUserId(username ?? chosenName('u', random), config.server_name)
-      if (guest === undefined) {
-        requireUnreserved(deps.exclusiveUsers, id)
-        await deps.gate.register(id)
-      }
+      if (guest === undefined) requireUnreserved(deps.exclusiveUsers, id)
+      await deps.gate.register(guest?.userId ?? id)
       const passwordHash = await passwords.hash(password)
       if (guest !== undefined) return upgrade(guest, passwordHash, account, proof)
       return db.tx(async (tx) => {
@@ -201,6 +210,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
       const id = newUserId(chosenName('guest-', random), config.server_name)
       return db.tx(async (tx) => {
         const userNid = await insertUser(tx, clock, id, { passwordHash: undefined, isGuest: true, isAdmin: false })
+        await settle(tx, deps, userNid, 'guest')
         return { userId: id, issued: await issueToken(tx, deps, userNid, device) }
       })
     },

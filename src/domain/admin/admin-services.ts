@@ -6,6 +6,7 @@ import { forgetDeletions } from '../../store/rooms/room-deletions.ts'
 import { forgetUserRedactions } from '../../store/rooms/user-redactions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
 import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
+import { createNewcomers, type Newcomers } from '../accounts/upkeep/newcomers.ts'
 import type { AppserviceServices } from '../appservices/appservice-services.ts'
 import type { HomeserverBase } from '../base.ts'
 import type { Contacts } from '../contact/contacts.ts'
@@ -73,6 +74,8 @@ export interface AdminServices {
   readonly approvals: Approvals
   readonly policyLists: PolicyLists
   readonly crowds: Crowds
+  /** Undefined where newcomers are led nowhere. */
+  readonly newcomers: Newcomers | undefined
   readonly search: SearchDesk
   readonly diagnostics: Diagnostics
 }
@@ -92,7 +95,7 @@ export interface AdminParts {
     readonly moderation: { readonly policyLists: PolicyLists }
     readonly acting: Pick<ActingServices, 'rooms' | 'blocks' | 'deletions' | 'historyPurges'>
     readonly writing: Pick<WritingServices, 'appender'>
-    readonly reading: Pick<ReadingServices, 'openReader' | 'spaces'>
+    readonly reading: Pick<ReadingServices, 'openReader' | 'spaces' | 'aliases'>
   }
   readonly appserviceBase: { readonly exclusive: ExclusiveUsers }
   readonly appservices: AppserviceServices
@@ -107,7 +110,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const { registry, events } = parts.roomBase
   const { rooms, blocks, deletions, historyPurges } = parts.rooms.acting
   const { appender } = parts.rooms.writing
-  const { openReader: reader, spaces } = parts.rooms.reading
+  const { openReader: reader, spaces, aliases } = parts.rooms.reading
   const serverName = config.server_name
   const audit = createAudit({ db, clock })
   const users = createUserDesk({ config, db, clock, random, passwords, sessions, devices, deactivation })
@@ -161,6 +164,10 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     policyLists: parts.rooms.moderation.policyLists,
     approvals: createApprovals({ config, db, sessions, deactivation }),
     reportInbox: createReportInbox({ db, clock, desk: reports }),
+    newcomers:
+      config.registration.auto_join.rooms.length === 0
+        ? undefined
+        : createNewcomers({ config, db, clock, log, rooms, aliases }),
     crowds: createCrowds({ config, db, sessions, shadowBans: parts.roomBase.shadowBans }),
     notices: createServerNotices({ config, db, clock, random, accountData, registry, rooms, appservices }),
   }

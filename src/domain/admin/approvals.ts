@@ -3,7 +3,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { decideApproval, listWaiting } from '../../store/accounts/approvals.ts'
-import type { Database } from '../../store/db/db.ts'
+import type { Database, Tx } from '../../store/db/db.ts'
 import type { Deactivation } from '../accounts/deactivation.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import { localAccount } from './local-account.ts'
@@ -25,9 +25,8 @@ export function createApprovals(deps: {
 }): Approvals {
   const { config, db, sessions, deactivation } = deps
 
-  async function decide(userId: UserId, isLetIn: boolean): Promise<number> {
-    const { user_nid } = await localAccount(db, userId, config.server_name)
-    if (await db.tx((tx) => decideApproval(tx, user_nid, isLetIn))) return user_nid
+  async function decide(tx: Tx, userId: UserId, userNid: number, isLetIn: boolean): Promise<void> {
+    if (await decideApproval(tx, userNid, isLetIn)) return
     throw new ProtocolError('M_UNKNOWN', `${userId} does not wait: somebody has decided already.`, { status: 409 })
   }
 
@@ -39,11 +38,15 @@ export function createApprovals(deps: {
       return { accounts, total, ...(next < total && waiting.length > 0 && { next_token: next }) }
     },
     async approve(userId) {
-      sessions.forget(await decide(userId, true))
+      const { user_nid } = await localAccount(db, userId, config.server_name)
+      await db.tx((tx) => decide(tx, userId, user_nid, true))
+      sessions.forget(user_nid)
     },
     async refuse(userId) {
-      const userNid = await decide(userId, false)
-      await deactivation.deactivate({ userId, userNid }, { erase: false, idServer: undefined })
+      const { user_nid: userNid } = await localAccount(db, userId, config.server_name)
+      // One transaction: an account that nobody waits for and that has not ended would be locked for ever.
+      const meanwhile = (tx: Tx) => decide(tx, userId, userNid, false)
+      await deactivation.deactivate({ userId, userNid }, { erase: false, idServer: undefined, meanwhile })
     },
   }
 }

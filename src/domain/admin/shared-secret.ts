@@ -10,6 +10,7 @@ import { insertUser, requireFree } from '../accounts/insert-user.ts'
 import { type Issued, issueToken } from '../accounts/issue-token.ts'
 import { newUserId } from '../accounts/new-user-id.ts'
 import type { Passwords } from '../accounts/passwords.ts'
+import { settle } from '../accounts/upkeep/settling.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_DISPLAYNAME_CHARS } from '../limits.ts'
 import { checkText } from '../text.ts'
@@ -86,6 +87,7 @@ export function createSharedSecret(deps: {
     return db.tx(async (tx) => {
       const userNid = await insertUser(tx, clock, id, { passwordHash, isGuest: false, isAdmin })
       await changeProfile(tx, userNid, { displayname: displayName })
+      await settle(tx, deps, userNid, 'made')
       return issueToken(tx, deps, userNid, { deviceId: undefined, displayName: undefined })
     })
   }

@@ -12,6 +12,7 @@ import { newUserId } from '../accounts/new-user-id.ts'
 import type { Passwords } from '../accounts/passwords.ts'
 import type { Profiles } from '../accounts/profiles.ts'
 import type { Requester } from '../accounts/requester.ts'
+import { settle } from '../accounts/upkeep/settling.ts'
 import type { Clock } from '../clock.ts'
 import type { Contacts } from '../contact/contacts.ts'
 import { MAX_THREEPIDS_PER_USER } from '../limits.ts'
@@ -49,7 +50,7 @@ const MAX_EXTERNAL_ID_CHARS = 1_000
 const PHONE_NUMBER = /^[1-9][0-9]{3,14}$/
 
 export function createUserEditing(deps: {
-  readonly config: Pick<Config, 'server_name'>
+  readonly config: Pick<Config, 'server_name' | 'registration'>
   readonly db: Database
   readonly clock: Clock
   readonly passwords: Passwords
@@ -67,7 +68,9 @@ export function createUserEditing(deps: {
     }
     requireUnreserved(deps.exclusiveUsers, userId)
     const passwordHash = password === undefined ? undefined : await passwords.hash(password)
-    await db.tx((tx) => insertUser(tx, clock, userId, { passwordHash, isGuest: false, isAdmin }))
+    await db.tx(async (tx) => {
+      await settle(tx, deps, await insertUser(tx, clock, userId, { passwordHash, isGuest: false, isAdmin }), 'made')
+    })
   }
 
   async function replaceExternalIds(tx: Tx, userNid: number, ids: NonNullable<UserWish['externalIds']>) {

@@ -52,7 +52,10 @@ export function createFederationServices(parts: {
   readonly base: HomeserverBase
   readonly localUsers: Pick<LocalUsers, 'find'>
   readonly sending: Pick<SendingServices, 'outgoing'>
-  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'partialStateRooms' | 'erasedUsers' | 'invitePermission'>
+  readonly roomBase: Pick<
+    RoomBase,
+    'registry' | 'events' | 'partialStateRooms' | 'erasedUsers' | 'invitePermission' | 'lifetimes'
+  >
   readonly syncBase: Pick<SyncBase, 'deviceLists' | 'presence'>
   readonly rooms: Pick<RoomServices, 'moderation' | 'acting' | 'reading' | 'receiving' | 'typing'>
   readonly e2e: Pick<E2eServices, 'receivedMessages'>
@@ -62,7 +65,7 @@ export function createFederationServices(parts: {
   const { localUsers } = parts
   const { outgoing } = parts.sending
   const { receivedMessages } = parts.e2e
-  const { registry, events, partialStateRooms, erasedUsers } = parts.roomBase
+  const { registry, events, partialStateRooms, erasedUsers, lifetimes } = parts.roomBase
   const { deviceLists, presence } = parts.syncBase
   const { receiver, pduChecks, resync } = parts.rooms.receiving
   const { resident, remoteMembers, blocks, upgrades } = parts.rooms.acting
@@ -70,7 +73,7 @@ export function createFederationServices(parts: {
   const { typing } = parts.rooms
   const { bounds } = metrics
   const serverName = config.server_name
-  const access = createServerAccess({ db, registry, events, erasedUsers })
+  const access = createServerAccess({ db, registry, events, erasedUsers, lifetimes })
   const edus = createEduHandlers({
     registry,
     events,

@@ -19,6 +19,7 @@ import type { ErasedUsers } from '../rooms/read/erased-users.ts'
 import { serversToTell } from '../rooms/room/destinations.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { Lifetimes } from '../rooms/room/retention/lifetimes.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { StickyEvents } from '../rooms/write/sticky-events.ts'
@@ -93,6 +94,7 @@ export interface OutgoingParts {
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly erasedUsers: Pick<ErasedUsers, 'veil'>
+  readonly lifetimes: Pick<Lifetimes, 'current'> | undefined
   readonly sticky: Pick<StickyEvents, 'isEmpty' | 'newest'>
   readonly clock: Clock
   readonly random: Random
@@ -210,12 +212,12 @@ interface Destinations {
 }
 
 function createDestinations(parts: OutgoingParts, record: SendingRecord): Destinations {
-  const { db, serverName, peers, registry, events, erasedUsers, clock, random, log, metrics } = parts
+  const { db, serverName, peers, registry, events, erasedUsers, lifetimes, clock, random, log, metrics } = parts
   const destinations = new Map<ServerName, Destination>()
   let isOpen = false
   let mayBeKept = MAX_IDLE_DESTINATIONS
 
-  const access = createServerAccess({ db, registry, events, erasedUsers })
+  const access = createServerAccess({ db, registry, events, erasedUsers, lifetimes })
   const destinationParts: DestinationParts = {
     serverName,
     peers: { sendTransaction: timed(peers.sendTransaction, metrics) },

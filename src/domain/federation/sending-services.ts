@@ -39,10 +39,10 @@ export function createSendingServices(parts: {
     HomeserverBase,
     'config' | 'db' | 'users' | 'clock' | 'random' | 'log' | 'metrics' | 'tracing' | 'policy' | 'outbound'
   >
-  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'erasedUsers' | 'sticky'>
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'userRooms' | 'erasedUsers' | 'lifetimes' | 'sticky'>
 }): SendingServices {
   const { config, db, users, clock, random, log, metrics, tracing, policy, outbound } = parts.base
-  const { registry, events, userRooms, erasedUsers, sticky } = parts.roomBase
+  const { registry, events, userRooms, erasedUsers, lifetimes, sticky } = parts.roomBase
   const serverName = config.server_name
   const peers = createPeers(outbound.federation)
   const { sendTransaction } = peers
@@ -54,6 +54,7 @@ export function createSendingServices(parts: {
     registry,
     events,
     erasedUsers,
+    lifetimes,
     sticky,
     clock,
     random,

@@ -15,6 +15,7 @@ import { cameBetween } from '../rooms/read/history-visibility.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import { type KeyValues, keyHistories } from '../rooms/room/key-history.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { Lifetimes } from '../rooms/room/retention/lifetimes.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { wholeRoom } from '../rooms/room/whole-room.ts'
@@ -48,7 +49,7 @@ export interface ServerAccess {
   readable(server: ServerName, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
   /**
    * Events of a room that the server is in, as it may see them. Messages from a time when none of its users could read them are redacted,
-   * and so are those of users who were erased before it joined. State is not redacted: the server may request the state at any event.
+   * and so are those of users who were erased before it joined, and those that are kept no longer. State is not redacted: the server may request the state at any event.
    */
   shownTo(server: ServerName, room: Room, events: readonly RoomEvent[]): Promise<string[]>
 }
@@ -66,8 +67,9 @@ export function createServerAccess(parts: {
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly erasedUsers: Pick<ErasedUsers, 'veil'>
+  readonly lifetimes: Pick<Lifetimes, 'current'> | undefined
 }): ServerAccess {
-  const { db, registry, erasedUsers } = parts
+  const { db, registry, erasedUsers, lifetimes } = parts
   const acls = createCache<number, CompiledAcl>(ACL_CHARS_KEPT, { sizeOf: ({ chars }) => chars })
 
   async function aclOf(room: Room): Promise<ServerAcl> {
@@ -169,10 +171,11 @@ export function createServerAccess(parts: {
     async shownTo(server, room, events) {
       const isReadable = events.some(({ isState }) => !isState) ? await readableBy(server, room) : undefined
       const messages = events.filter(({ isState }) => !isState)
+      const current = lifetimes && new Set(await lifetimes.current(room, messages))
       const shown = await erasedUsers.veil(room, messages, () => wasIn(server, room))
       const jsonOf = new Map(shown.map((event) => [event.nid, event.json]))
       return events.map((event) =>
-        event.isState || isReadable === undefined || isReadable(event)
+        event.isState || ((isReadable?.(event) ?? true) && (current?.has(event) ?? true))
           ? (jsonOf.get(event.nid) ?? event.json)
           : encodeCanonical(redact(room.version, event.pdu)),
       )

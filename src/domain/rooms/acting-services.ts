@@ -19,6 +19,7 @@ import { createCanonicalAliasCheck } from './act/canonical-alias.ts'
 import { createRoomMaker } from './act/create.ts'
 import { createRoomDeletions, type RoomDeletions } from './act/deletion/deletions.ts'
 import { createHistoryPurges, type HistoryPurges } from './act/deletion/history-purges.ts'
+import { createRetentionRounds, type RetentionRounds } from './act/deletion/retention.ts'
 import { createGuardedMembership } from './act/guarded-membership.ts'
 import type { AskedIdentityServers } from './act/identity-servers.ts'
 import { createMemberCheck, createMembership } from './act/membership.ts'
@@ -51,6 +52,8 @@ export interface ActingServices {
   readonly profileEvents: ProfileEvents
   readonly deletions: RoomDeletions
   readonly historyPurges: HistoryPurges
+  /** Undefined where messages are kept for ever. */
+  readonly retention: RetentionRounds | undefined
   readonly blocks: RoomBlocks
   readonly resident: Resident
   readonly remoteMembers: RemoteMembers
@@ -76,7 +79,7 @@ export interface ActingParts {
   readonly outgoing: { reaches(server: ServerName): boolean }
   readonly roomBase: Pick<
     RoomBase,
-    'invitePermission' | 'events' | 'registry' | 'userRooms' | 'budget' | 'unread' | 'shadowBans'
+    'invitePermission' | 'events' | 'registry' | 'userRooms' | 'budget' | 'unread' | 'shadowBans' | 'lifetimes'
   >
   readonly writing: WritingServices
   readonly receiving: Pick<ReceivingServices, 'receiver' | 'processJoin'>
@@ -168,13 +171,16 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     idle: persister.idle,
   })
   await deletions.resume()
+  const { lifetimes, unread } = parts.roomBase
+  const historyPurges = createHistoryPurges({ db, clock, random, log, registry, events, unread })
   return {
     rooms,
     addressInvites: createAddressInvites({ appender, registry, rooms, log, profileOf, identityServers }),
     thirdPartyInvites,
     profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
     deletions,
-    historyPurges: createHistoryPurges({ db, clock, random, log, registry, events, unread: parts.roomBase.unread }),
+    historyPurges,
+    retention: lifetimes && createRetentionRounds({ db, clock, log, registry, lifetimes, purges: historyPurges }),
     blocks,
     resident: remote.resident,
     remoteMembers: remote.remoteMembers,

@@ -18,6 +18,7 @@ import { createEventCache, type EventCache } from './room/event-cache.ts'
 import { openPartialStateRooms, type PartialStateRooms } from './room/partial-state-rooms.ts'
 import { createPushSignals, type PushSignals } from './room/push-signals.ts'
 import { createRoomRegistry, type RoomRegistry } from './room/registry.ts'
+import { createLifetimes, type Lifetimes } from './room/retention/lifetimes.ts'
 import { openRoomMemory, type RoomMemoryUse } from './room/room-memory.ts'
 import { openRestoredRooms, type RestoredRooms } from './write/restored-rooms.ts'
 import { openStickyAppeals, type StickyAppeals } from './write/sticky-appeals.ts'
@@ -37,6 +38,8 @@ export interface RoomBase {
   readonly userRooms: UserRooms
   readonly erasedUsers: ErasedUsers
   readonly ignoredUsers: IgnoredUsers
+  /** For how long messages are kept; undefined: for ever. */
+  readonly lifetimes: Lifetimes | undefined
   readonly invitePermission: InvitePermission
   /** Users whose events only they see. */
   readonly shadowBans: ShadowBans
@@ -81,6 +84,7 @@ export async function openRoomBase(parts: {
     userRooms: createUserRooms({ db, budget }),
     erasedUsers: await openErasedUsers({ db, events }),
     ignoredUsers,
+    lifetimes: createLifetimes({ config, clock }),
     shadowBans: await openShadowBans({ db }),
     unread: createUnread({ db, budget, pushRules, ignoredUsers }),
     pushRules,

@@ -79,7 +79,8 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
   const { notifier, ledgerWaker, presence, ephemeral } = syncBase
   const serverName = config.server_name
   const profileOf = async (userId: UserId) => publicProfile(await localUsers.profileOf(userId))
-  const access = createRoomAccess({ db, registry, events, erasedUsers, ignoredUsers, budget })
+  const { lifetimes } = roomBase
+  const access = createRoomAccess({ db, registry, events, erasedUsers, ignoredUsers, budget, lifetimes })
   const directory = createRoomDirectory({ serverName, db, registry, clock, peers, budget })
   const nextPosition = ephemeral.next
   const typing = createRoomTyping({ clock, access, notifier, appservices, outgoing, nextPosition })

@@ -23,7 +23,7 @@ export interface ExternalAccounts {
   adopt(providerId: string, subject: string, localpart: string): Promise<ExternalAccountRow | undefined>
   /**
    * Makes an account for a person. `meanwhile` runs first, in the same transaction.
-   * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`; SignInFailure `full`
+   * @throws ProtocolError `M_INVALID_USERNAME`, `M_USER_IN_USE`, `M_EXCLUSIVE`, `M_FORBIDDEN`; SignInFailure `full`
    */
   create(
     providerId: string,
@@ -36,7 +36,7 @@ export interface ExternalAccounts {
 export function createExternalAccounts(deps: {
   readonly db: Database
   readonly clock: Clock
-  readonly registration: Pick<Registration, 'checkAvailable'>
+  readonly registration: Pick<Registration, 'checkNew' | 'settle'>
   readonly config: Pick<Config, 'server_name' | 'registration' | 'well_known'>
 }): ExternalAccounts {
   const { db, clock, registration, config } = deps
@@ -68,7 +68,7 @@ export function createExternalAccounts(deps: {
     },
 
     async create(providerId, person, username, meanwhile) {
-      const id = await registration.checkAvailable(username)
+      const id = await registration.checkNew(username)
       return db.tx(async (tx) => {
         await requireRoom(tx)
         await meanwhile?.(tx)
@@ -76,6 +76,7 @@ export function createExternalAccounts(deps: {
         const userNid = await insertUser(tx, clock, id, user)
         await link(tx, providerId, person.subject, userNid)
         await describe(tx, userNid, person)
+        await registration.settle(tx, userNid)
         return { user_nid: userNid, user_id: id, deactivated_at: null }
       })
     },

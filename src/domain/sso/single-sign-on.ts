@@ -92,7 +92,7 @@ export interface SingleSignOnDeps {
   }
   readonly accounts: {
     readonly loginTokens: LoginTokens
-    readonly registration: Pick<Registration, 'checkAvailable'>
+    readonly registration: Pick<Registration, 'checkNew' | 'settle'>
     readonly interactiveAuth: Pick<InteractiveAuth, 'complete' | 'look'>
   }
 }

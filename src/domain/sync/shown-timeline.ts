@@ -35,8 +35,15 @@ export function shownTimeline(look: Look, room: Room, stretch: Stretch): Timelin
 function shownOf(look: Look, room: Room, stretch: Stretch, first: RawSlice): TimelineSlice | Promise<TimelineSlice> {
   const { relatedBy } = look.request.filter.room.timeline
   const oldest = first.events[0]
-  if (!oldest || (oldest.streamPos >= stretch.seesFrom && !relatedBy)) return first
+  if (!oldest || (oldest.streamPos >= stretch.seesFrom && !relatedBy && isFresh(look, first))) return first
   return passOverHidden(look, room, stretch, first)
+}
+
+/** Whether all of it is too new to be hidden by its age. */
+function isFresh({ sources: { lifetimes } }: Look, { events }: RawSlice): boolean {
+  if (lifetimes === undefined) return true
+  const horizon = lifetimes.horizon()
+  return events.every(({ ts }) => ts > horizon)
 }
 
 async function passOverHidden(look: Look, room: Room, stretch: Stretch, first: RawSlice): Promise<TimelineSlice> {

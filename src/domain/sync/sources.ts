@@ -15,6 +15,7 @@ import type { KeepRelated } from '../rooms/read/related.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { Lifetimes } from '../rooms/room/retention/lifetimes.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { StickyEvents } from '../rooms/write/sticky-events.ts'
 import type { Users } from '../users.ts'
@@ -71,6 +72,8 @@ export interface SyncSources {
   /** The user's membership at each of these events. */
   readonly membershipsAt: RoomAccess['membershipsAt']
   readonly mayShowUpTo: RoomAccess['mayShowUpTo']
+  /** Undefined where messages are kept for ever. */
+  readonly lifetimes: Pick<Lifetimes, 'horizon'> | undefined
   readonly keepRelated: KeepRelated
   readonly bundle: BundleAggregations
   readonly ignoredUsers: Pick<IgnoredUsers, 'of'>

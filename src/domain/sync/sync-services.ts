@@ -118,6 +118,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     visibleTo: access.visibleTo,
     membershipsAt: access.membershipsAt,
     mayShowUpTo: access.mayShowUpTo,
+    lifetimes: roomBase.lifetimes,
     keepRelated: createKeepRelated({ db, events, access }),
     ignoredUsers: roomBase.ignoredUsers,
     shadowBans: roomBase.shadowBans,

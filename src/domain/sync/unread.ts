@@ -37,6 +37,8 @@ export interface Unread {
   appended(event: RoomEvent, news: UnreadNews | undefined): void
   /** An event was redacted. @param pos the room's newest position after that */
   redacted(place: RedactedPlace, pos: number): void
+  /** Events of a room were removed: its marks are loaded again. */
+  forgetRoom(roomNid: number): void
   /** Commits were missed: all marks are loaded again. */
   forgetAll(): void
 }
@@ -106,6 +108,7 @@ export function createUnread(parts: {
     redacted({ roomNid, pos: at, counted, isInMain }, pos) {
       marks.change({ roomNid, pos, apply: (mark) => isInMain && mark.redacted(at, counted) })
     },
+    forgetRoom: (roomNid) => marks.change({ roomNid, pos: Number.POSITIVE_INFINITY, apply: () => false }),
     forgetAll: marks.forgetAll,
   }
 }

@@ -1,7 +1,7 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: account, matrix_user
+// Tables: account, newcomer, matrix_user
 
 /** Locks a new account until an operator has let it in. */
 export async function holdForApproval(tx: Tx, userNid: number): Promise<void> {
@@ -37,5 +37,6 @@ export async function decideApproval(tx: Tx, userNid: number, isLetIn: boolean):
      WHERE user_nid = $1 AND awaits_approval AND deactivated_at IS NULL RETURNING 1 AS one`,
     [userNid, isLetIn],
   )
+  if (rows.length > 0) await tx.query('UPDATE newcomer SET due_at = 0 WHERE user_nid = $1', [userNid])
   return rows.length > 0
 }

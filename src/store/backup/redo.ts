@@ -162,7 +162,14 @@ async function purgeHistory(
     )
     if (room === undefined || room.last === null) continue
     const ends = { up_to_pos: Math.min(upToPos, room.last), up_to_nid: Math.min(upToNid, eventPosition) }
-    const purge = { purge_id: `${id}~${now}`, room_nid: roomNid, ...ends, with_local: withLocal, asked_at: now }
+    const purge = {
+      purge_id: `${id}~${now}`,
+      room_nid: roomNid,
+      ...ends,
+      with_local: withLocal,
+      asked_at: now,
+      is_by_age: false,
+    }
     if (await insertPurge(tx, purge)) count++
   }
   return count

@@ -15,9 +15,12 @@ export interface PurgeRow {
   readonly error: string | null
   readonly asked_at: number
   readonly ended_at: number | null
+  /** It is a matter of age: nobody asked for it. */
+  readonly is_by_age: boolean
 }
 
-const COLUMNS = 'purge_id, room_nid, up_to_pos, up_to_nid, with_local, done_pos, removed, error, asked_at, ended_at'
+const COLUMNS =
+  'purge_id, room_nid, up_to_pos, up_to_nid, with_local, done_pos, removed, error, asked_at, ended_at, is_by_age'
 
 /** Notes a purge, and that the room's history begins after it. False when one of the room is under way. */
 export async function insertPurge(
@@ -25,9 +28,17 @@ export async function insertPurge(
   purge: Omit<PurgeRow, 'done_pos' | 'removed' | 'error' | 'ended_at'>,
 ): Promise<boolean> {
   const rows = await tx.query(
-    `INSERT INTO history_purge (purge_id, room_nid, up_to_pos, up_to_nid, with_local, asked_at) VALUES ($1, $2, $3, $4, $5, $6)
+    `INSERT INTO history_purge (purge_id, room_nid, up_to_pos, up_to_nid, with_local, asked_at, is_by_age) VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (room_nid) WHERE ended_at IS NULL DO NOTHING RETURNING 1 AS one`,
-    [purge.purge_id, purge.room_nid, purge.up_to_pos, purge.up_to_nid, purge.with_local, purge.asked_at],
+    [
+      purge.purge_id,
+      purge.room_nid,
+      purge.up_to_pos,
+      purge.up_to_nid,
+      purge.with_local,
+      purge.asked_at,
+      purge.is_by_age,
+    ],
   )
   if (rows.length === 0) return false
   // NULL counts as less.
@@ -63,6 +74,10 @@ export async function notePurged(
 
 export async function endPurge(tx: Tx, id: string, at: number, error: string | undefined): Promise<void> {
   await tx.query('UPDATE history_purge SET ended_at = $2, error = $3 WHERE purge_id = $1', [id, at, error ?? null])
+}
+
+export async function deletePurge(tx: Tx, id: string): Promise<void> {
+  await tx.query('DELETE FROM history_purge WHERE purge_id = $1', [id])
 }
 
 /** Forgets some that ended before a time. Gives how many. */

@@ -53,6 +53,7 @@ const LATE = [
   'room_alias',
   'published_room',
   'server_notice_room',
+  'history_purge',
   'thread_subscription',
   'open_room',
 ] as const

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Account, type Json, login } from '../../support/api.ts'
+import { type Account, type Json, login, PASSWORD } from '../../support/api.ts'
 import { type Office, openOffice } from '../office.ts'
 
 let office: Office
@@ -43,4 +43,35 @@ test('of two operators at once, one decides', async () => {
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409])
   const isIn = answers[0]!.status === 200
   expect((await office.call('GET', `/v2/users/${enc(carol.userId)}`)).deactivated).toBe(!isIn)
+})
+
+test('a guest who becomes a user waits too', async () => {
+  const guest = await office.api.call('POST', '/register?kind=guest', { body: {} })
+  const username = guest.user_id.slice(1).split(':')[0]
+  const body = { username, password: PASSWORD, guest_access_token: guest.access_token }
+  const { session } = (await office.api.request('POST', '/register', { body })).body
+  const kept = await office.api.call('POST', '/register', {
+    body: { ...body, auth: { type: 'm.login.dummy', session } },
+  })
+  const { status, body: answer } = await office.api.request('GET', '/account/whoami', { token: kept.access_token })
+  expect([status, answer.errcode]).toEqual([401, 'M_USER_LOCKED'])
+  expect((await office.call('GET', AT)).accounts.map(({ user_id }: Json) => user_id)).toEqual([guest.user_id])
+  await office.call('POST', `${AT}/${enc(guest.user_id)}/approve`)
+  expect((await office.api.request('GET', '/account/whoami', { token: kept.access_token })).status).toBe(200)
+})
+
+test('a refusal that breaks off leaves the account waiting, and not locked for ever', async () => {
+  const dave = await office.person('dave')
+  const { db } = office.server.database
+  await db.tx(async (tx) => {
+    await tx.query(
+      `CREATE FUNCTION break_off() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$a crash$$; END'`,
+    )
+    await tx.query('CREATE TRIGGER broken BEFORE INSERT ON deactivation FOR EACH ROW EXECUTE FUNCTION break_off()')
+  })
+  expect((await decide(dave, 'refuse')).status).toBe(500)
+  expect((await office.call('GET', AT)).accounts.map(({ user_id }: Json) => user_id)).toEqual([dave.userId])
+  await db.tx((tx) => tx.query('DROP TRIGGER broken ON deactivation'))
+  expect((await decide(dave, 'refuse')).status).toBe(200)
+  expect((await office.call('GET', AT)).total).toBe(0)
 })

@@ -190,6 +190,32 @@ describe('a purge', () => {
     expect(textsIn(await pagedBy(bob, room))).toEqual(['four', 'three'])
   })
 
+  test('up to a time is not more because an event lies about its time', async () => {
+    const { room, ids } = await shared(['one', 'two'])
+    const at = Date.now()
+    await waitUntil('another millisecond', () => Date.now() > at)
+    await say(alice, room, 'three')
+    const liar = await say(alice, room, 'from long ago')
+    await say(alice, room, 'four')
+    await sql('UPDATE event SET origin_server_ts = 1 WHERE event_id = $1', [liar])
+    await office.server.restart()
+    const path = `/v1/purge_history/${enc(room)}`
+    const { purge_id } = await office.call('POST', path, { purge_up_to_ts: at, delete_local_events: true })
+    expect(await ended(purge_id)).toMatchObject({ events_removed: 1 })
+    expect(textsIn(await pagedBy(bob, room))).toEqual(['four', 'from long ago', 'three', 'two'])
+    expect(ids).toHaveLength(2)
+  })
+
+  test('of a room that is gone keeps no other waiting', async () => {
+    const { room, ids } = await shared(['one', 'two'])
+    await sql(
+      `INSERT INTO history_purge (purge_id, room_nid, up_to_pos, up_to_nid, with_local, asked_at)
+       VALUES ('orphan', 999999999, 5, 5, true, 0)`,
+    )
+    expect(await purge(room, ids[1]!)).toMatchObject({ status: 'complete' })
+    expect(await ended('orphan')).toMatchObject({ status: 'failed', error: 'The room itself was removed.' })
+  })
+
   test.each<[number, string, (room: string, other: string) => [string, object]]>([
     [404, 'M_NOT_FOUND', () => [enc('!none:localhost'), { purge_up_to_ts: 1 }]],
     [404, 'M_NOT_FOUND', (room) => [enc(room), { purge_up_to_event_id: '$none' }]],

@@ -8,6 +8,7 @@ import { alwaysJoined, type MembershipAt } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import { mustBeMember, notInRoom } from '../room/not-in-room.ts'
 import type { RoomRegistry } from '../room/registry.ts'
+import type { Lifetimes } from '../room/retention/lifetimes.ts'
 import type { Room } from '../room/room.ts'
 import type { Readable, RoomAccess } from '../room/room-access.ts'
 import type { RoomEvent } from '../room/room-event.ts'
@@ -23,10 +24,12 @@ export interface AccessParts {
   readonly erasedUsers: ErasedUsers
   readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
   readonly budget: ByteBudget
+  /** Undefined where messages are kept for ever. */
+  readonly lifetimes: Lifetimes | undefined
 }
 
 export function createRoomAccess(parts: AccessParts): RoomAccess {
-  const { db, registry, events, erasedUsers, ignoredUsers, budget } = parts
+  const { db, registry, events, erasedUsers, ignoredUsers, budget, lifetimes } = parts
   const histories = createViewerHistories({ db, events, budget })
 
   async function visibleTo(
@@ -36,7 +39,8 @@ export function createRoomAccess(parts: AccessParts): RoomAccess {
   ): Promise<readonly RoomEvent[]> {
     if (candidates.length === 0) return candidates
     const history = () => histories.of(room, viewer)
-    const allowed = (await seesAll(viewer, room, candidates)) ? candidates : await seenBy(history, candidates)
+    const current = lifetimes ? await lifetimes.current(room, candidates) : candidates
+    const allowed = (await seesAll(viewer, room, current)) ? current : await seenBy(history, current)
     const ignored = await ignoredUsers.of(viewer.userNid)
     const seen = ignored ? allowed.filter((event) => !isIgnored(event, ignored)) : allowed
     return erasedUsers.veil(room, seen, async () => (await history()).wasJoinedBy)

@@ -17,6 +17,8 @@ export interface EventCache extends EventLoader {
   grown(event: RoomEvent): void
   /** Keeps an event that was just read. An event that is already cached wins, since it may be newer. */
   adopt(row: EventRow): RoomEvent
+  /** Forgets events that were removed or changed. */
+  forget(nids: readonly number[]): void
   /** Forgets all events, because commits were missed: some of them may be redactions. */
   forgetAll(): void
   /** Bytes in memory. */
@@ -112,6 +114,9 @@ export function createEventCache({
     grown: (event) => events.grown(event.nid, event),
     get bytes() {
       return events.bytes
+    },
+    forget(nids) {
+      for (const nid of nids) events.delete(nid)
     },
     forgetAll() {
       events.clear()

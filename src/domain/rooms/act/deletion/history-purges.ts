@@ -1,38 +1,25 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../../../core/errors.ts'
-import type { Pdu } from '../../../../core/event/format.ts'
-import { redact } from '../../../../core/event/redact.ts'
 import type { EventId, RoomId } from '../../../../core/ids.ts'
 import type { JsonObject } from '../../../../core/json.ts'
-import { parseExact } from '../../../../core/large-integers.ts'
-import { encodeCanonical } from '../../../../core/signing/canonical-json.ts'
 import type { Database } from '../../../../store/db/db.ts'
-import { nearestEvents } from '../../../../store/events/events.ts'
+import { newestOwnEvents } from '../../../../store/events/history-removal.ts'
 import {
-  emptyEvents,
-  newestOwnEvents,
-  type OldEvent,
-  oldEvents,
-  recountThreads,
-  removeEvents,
-  removeExcluded,
-  removeRelations,
-} from '../../../../store/events/history-removal.ts'
-import {
+  deletePurge,
   endPurge,
   findPurge,
   insertPurge,
-  notePurged,
   openPurges,
   type PurgeRow,
 } from '../../../../store/rooms/history-purges.ts'
+import { firstKept, lastFrom } from '../../../../store/rooms/retention.ts'
+import { getRooms } from '../../../../store/rooms/rooms.ts'
 import type { Clock, Random } from '../../../clock.ts'
-import { EVENTS_PURGED_AT_ONCE } from '../../../limits/history-purges.ts'
 import type { Unread } from '../../../sync/unread.ts'
 import type { EventCache } from '../../room/event-cache.ts'
 import type { RoomRegistry } from '../../room/registry.ts'
 import type { Room } from '../../room/room.ts'
-import { TRANSACTION_IDS_KEPT_MS } from './purge.ts'
+import { createPurgeSteps } from './purge-steps.ts'
 
 /** Before what history is removed: an event, or the newest one at a time (milliseconds). */
 export type PurgePoint = { readonly eventId: EventId } | { readonly ts: number }
@@ -49,6 +36,11 @@ export interface HistoryPurges {
    *   room; `M_UNKNOWN` (400) while another purge of the room is under way
    */
   begin(roomId: RoomId, point: PurgePoint, withLocal: boolean): Promise<string>
+  /**
+   * Removes what is over by its age: messages up to a position of the timeline, and those without a place in it that came in by an event.
+   * False while another purge of the room is under way.
+   */
+  expire(room: Room, upTo: { readonly pos: number; readonly nid: number }): Promise<boolean>
   /** @throws ProtocolError `M_NOT_FOUND` */
   status(purgeId: string): Promise<JsonObject>
   /** Continues all purges. @param isOver asked between steps */
@@ -64,19 +56,24 @@ export interface HistoryPurgeParts {
   readonly log: Logger
   readonly registry: RoomRegistry
   readonly events: EventCache
-  readonly unread: Pick<Unread, 'forgetAll'>
+  readonly unread: Pick<Unread, 'forgetRoom'>
 }
 
 const ID_BYTES = 12
 
 export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
   const { db, clock, registry, events, log } = parts
+  const { step, tidy } = createPurgeSteps(parts)
   let wake = (): void => {}
 
   async function pointIn(room: Room, point: PurgePoint): Promise<{ readonly pos: number; readonly nid: number }> {
     if ('ts' in point) {
-      const [row] = await nearestEvents(db, room.nid, point.ts, 'b', 1)
-      if (row?.room_pos == null) throw new ProtocolError('M_NOT_FOUND', 'The room has no event from before that time.')
+      const { ts } = point
+      // What comes after something newer is newer too, whatever it says.
+      const newer = { after: Number.MIN_SAFE_INTEGER, ts, upToTs: clock.now(), nid: 0 }
+      const below = (await firstKept(db.bulk, room.nid, newer)) ?? Number.MAX_SAFE_INTEGER
+      const row = await lastFrom(db.bulk, room.nid, { ts, below })
+      if (!row) throw new ProtocolError('M_NOT_FOUND', 'The room has no event from before that time.')
       return { pos: row.room_pos, nid: row.event_nid }
     }
     const event = await events.getById(point.eventId)
@@ -86,47 +83,18 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     return { pos: event.pos, nid: event.nid }
   }
 
-  /** Removes the next part of a timeline. Gives the position up to which it is done; undefined at the end. */
-  async function step(purge: PurgeRow, room: Room, own: ReadonlySet<number>): Promise<number | undefined> {
-    const part = { after: purge.done_pos, upTo: purge.up_to_pos, limit: EVENTS_PURGED_AT_ONCE }
-    return db.tx(async (tx) => {
-      const found = await oldEvents(tx, room.nid, part)
-      const donePos = found.at(-1)?.room_pos
-      if (donePos === undefined) return undefined
-      const going = found.filter(({ is_needed, is_local }) => !is_needed && (purge.with_local || !is_local))
-      const isMark = ({ event_nid, is_marked }: OldEvent) => is_marked || own.has(event_nid)
-      const gone = going.filter((event) => !isMark(event))
-      await removeEvents(
-        tx,
-        room.nid,
-        gone.map(({ event_nid }) => event_nid),
-        clock.now() - TRANSACTION_IDS_KEPT_MS,
-      )
-      await emptyEvents(
-        tx,
-        room.nid,
-        going.filter(isMark).map(({ event_nid, json }) => ({ event_nid, json: emptied(room, json) })),
-      )
-      await notePurged(tx, purge.purge_id, { donePos, removed: going.length })
-      return donePos
-    })
-  }
-
-  /** Removes what has no place in the timeline, and what related to removed events. */
-  async function tidy(purge: PurgeRow, isOver: () => boolean): Promise<void> {
-    const { purge_id: id, room_nid: nid, up_to_pos: upTo, up_to_nid: below, with_local: withLocal } = purge
-    const limit = EVENTS_PURGED_AT_ONCE
-    for (let removed = 1; removed > 0 && !isOver(); ) {
-      removed = await db.tx(async (tx) => {
-        const rows = await removeExcluded(tx, nid, { below, withLocal, limit })
-        await notePurged(tx, id, { donePos: null, removed: rows })
-        return rows
-      })
+  /** Ends a purge whose room is gone or going. What fails otherwise is tried again, and keeps no other purge waiting. */
+  async function runOrEnd(purge: PurgeRow, isOver: () => boolean): Promise<void> {
+    try {
+      await run(purge, isOver)
+    } catch (err) {
+      const { purge_id: id, room_nid: room } = purge
+      if ((await getRooms(db, [room])).length > 0) {
+        log.warn({ err, room, purge: id }, 'history of a room could not be removed; it will be tried again')
+        return
+      }
+      await db.tx((tx) => endPurge(tx, id, clock.now(), 'The room itself was removed.'))
     }
-    for (let removed = 1; removed > 0 && !isOver(); ) {
-      removed = await db.tx((tx) => removeRelations(tx, nid, upTo, limit))
-    }
-    if (!isOver()) await db.tx((tx) => recountThreads(tx, nid))
   }
 
   async function run(purge: PurgeRow, isOver: () => boolean): Promise<void> {
@@ -140,11 +108,23 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     }
     await tidy(purge, isOver)
     if (isOver()) return
-    events.forgetAll()
-    parts.unread.forgetAll()
+    parts.unread.forgetRoom(room.nid)
     registry.drop(await registry.getByNid(room.nid))
-    await db.tx((tx) => endPurge(tx, purge.purge_id, clock.now(), undefined))
+    const { purge_id: id } = purge
+    await db.tx((tx) => (purge.is_by_age ? deletePurge(tx, id) : endPurge(tx, id, clock.now(), undefined)))
+    if (purge.is_by_age) return
     log.info({ room: room.id, purge: purge.purge_id }, 'history of a room was removed')
+  }
+
+  async function insert(room: Room, purge: Pick<PurgeRow, 'up_to_pos' | 'up_to_nid' | 'with_local' | 'is_by_age'>) {
+    const purge_id = parts.random.bytes(ID_BYTES).toString('base64url')
+    const isFirst = await db.tx((tx) =>
+      insertPurge(tx, { ...purge, purge_id, room_nid: room.nid, asked_at: clock.now() }),
+    )
+    if (!isFirst) return undefined
+    room.purgedTo = Math.max(room.purgedTo, purge.up_to_pos)
+    wake()
+    return purge_id
   }
 
   return {
@@ -152,15 +132,12 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
       const room = await registry.get(roomId)
       if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
       const { pos, nid } = await pointIn(room, point)
-      const purge_id = parts.random.bytes(ID_BYTES).toString('base64url')
-      const place = { room_nid: room.nid, up_to_pos: pos - 1, up_to_nid: nid }
-      const purge = { purge_id, ...place, with_local: withLocal, asked_at: clock.now() }
-      if (!(await db.tx((tx) => insertPurge(tx, purge)))) {
-        throw new ProtocolError('M_UNKNOWN', 'History of this room is being removed already.', { status: 400 })
-      }
-      room.purgedTo = Math.max(room.purgedTo, pos - 1)
-      wake()
-      return purge_id
+      const id = await insert(room, { up_to_pos: pos - 1, up_to_nid: nid, with_local: withLocal, is_by_age: false })
+      if (id !== undefined) return id
+      throw new ProtocolError('M_UNKNOWN', 'History of this room is being removed already.', { status: 400 })
+    },
+    async expire(room, { pos, nid }) {
+      return (await insert(room, { up_to_pos: pos, up_to_nid: nid, with_local: true, is_by_age: true })) !== undefined
     },
     async status(purgeId) {
       const purge = purgeId.includes('\0') ? undefined : await findPurge(db, purgeId)
@@ -169,16 +146,10 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
       return { status, events_removed: purge.removed, ...(purge.error === null ? {} : { error: purge.error }) }
     },
     async runAll(isOver) {
-      for (const purge of await openPurges(db)) if (!isOver()) await run(purge, isOver)
+      for (const purge of await openPurges(db)) if (!isOver()) await runOrEnd(purge, isOver)
     },
     onWake(listener) {
       wake = listener
     },
   }
-}
-
-/** What a redaction leaves of an event. */
-function emptied({ version }: Room, json: string): string {
-  // These bytes are our own: they were checked before they were stored.
-  return encodeCanonical(redact(version, parseExact(json) as Pdu))
 }
