@@ -108,6 +108,8 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     }
     await tidy(purge, isOver)
     if (isOver()) return
+    // What is bundled with the events that stay. By its age, an event goes before what relates to it.
+    if (!purge.is_by_age) events.forgetAll()
     parts.unread.forgetRoom(room.nid)
     registry.drop(await registry.getByNid(room.nid))
     const { purge_id: id } = purge
