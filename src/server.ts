@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import type { AmongNodes, Context, ContextOptions } from './base.ts'
 import type { CertificateFiles } from './cli/serve/certificate.ts'
 import { answerHealth, type Health } from './cli/serve/health.ts'
-import { meetNodes } from './domain/cluster/join.ts'
+import { meetNodes, StandByEnded } from './domain/cluster/join.ts'
 import { ownFacts } from './domain/cluster/own-facts.ts'
 import type { Services } from './domain/services.ts'
 import { type Connections, createConnections } from './http/connections.ts'
@@ -77,13 +77,7 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
   const { config, certificate, health, standBy } = options
   let listeners: ClientListeners | undefined
   const listen = () => listenForClients(front, { config, certificate, connections })
-  const closeAll = () => {
-    for (const server of [front.server, ...(listeners?.servers ?? [])]) {
-      server.close()
-      server.closeAllConnections()
-    }
-    front.close()
-  }
+  const servers = () => [front.server, ...(listeners?.servers ?? [])]
 
   async function passOn(address: string | undefined): Promise<void> {
     front.passTo(address)
@@ -109,7 +103,13 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
       throw error
     }
   } catch (error) {
-    closeAll()
+    // What is being passed on may still be answered.
+    if (error instanceof StandByEnded) await endConnections(servers(), options.farewellMs ?? FAREWELL_MS)
+    for (const server of servers()) {
+      server.close()
+      server.closeAllConnections()
+    }
+    front.close()
     throw error
   }
 }
@@ -193,6 +193,26 @@ async function drain(
   context: Context,
   farewellMs: number,
 ): Promise<void> {
+  await endConnections(servers, farewellMs, {
+    begun() {
+      const closed = app.close()
+      context.drain()
+      return closed
+    },
+    ownServer: app.server,
+  })
+}
+
+/**
+ * Stops listening, and waits until all requests are answered, or for as long as they get.
+ *
+ * @param framework closes its own server itself, and hears that no new connection comes
+ */
+async function endConnections(
+  servers: readonly HttpServer[],
+  farewellMs: number,
+  framework?: { readonly ownServer: HttpServer; begun(): PromiseLike<unknown> },
+): Promise<void> {
   for (const server of servers) {
     server.on('request', (_request, response) => {
       if (!response.headersSent) response.setHeader('connection', 'close')
@@ -202,10 +222,9 @@ async function drain(
   // A connection whose last request was a long poll becomes idle only now and then; Node closes those of the moment only.
   const sweep = setInterval(() => servers.map((server) => server.closeIdleConnections()), 50)
   const impatience = setTimeout(() => servers.map((server) => server.closeAllConnections()), DRAIN_MS)
-  const others = servers.filter((server) => server !== app.server)
-  const closed = [app.close(), ...others.map((server) => new Promise((resolve) => server.close(resolve)))]
-  context.drain()
-  await Promise.all(closed)
+  const others = servers.filter((server) => server !== framework?.ownServer)
+  const closed = others.map((server) => new Promise((resolve) => server.close(resolve)))
+  await Promise.all([framework?.begun(), ...closed])
   clearInterval(sweep)
   clearTimeout(impatience)
 }

@@ -9,6 +9,7 @@ import {
   MAX_KEPT_BODY_BYTES_IN_ALL,
 } from '../../domain/limits/cluster.ts'
 import { UNIX_PEER } from '../client-address.ts'
+import { askForBody } from '../expect-continue.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
 
 /** Passes whole requests on to the node that serves. */
@@ -110,6 +111,7 @@ export function createForwarder(parts: {
 
   return {
     async pass(request, response) {
+      askForBody(request)
       const body = await keptBody(request).catch(() => {
         response.destroy()
         return undefined

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
@@ -7,6 +7,7 @@ import { nodeProof } from '../../../src/core/signing/node-proof.ts'
 import { createMetrics } from '../../../src/domain/metrics.ts'
 import { addressReader } from '../../../src/http/client-address.ts'
 import { createConnections } from '../../../src/http/connections.ts'
+import { judgeFirst } from '../../../src/http/expect-continue.ts'
 import { type Front, openFront } from '../../../src/http/nodes/front.ts'
 import { waitUntil } from '../../support/wait.ts'
 
@@ -90,6 +91,21 @@ describe('a node that stands by', () => {
         body,
       })
     }
+  })
+
+  it('asks a client for the body that it withholds', async () => {
+    first.front.serve(echo, always)
+    second.front.passTo(first.front.address)
+    judgeFirst(second.clients, second.front.routing)
+    const { hostname, port } = new URL(second.url)
+    const answered = new Promise<string>((resolve, reject) => {
+      const asked = request({ hostname, port, method: 'PUT', headers: { expect: '100-continue', 'content-length': 4 } })
+      asked.once('continue', () => asked.end('body'))
+      asked.once('response', (incoming) => resolve(text(incoming)))
+      asked.once('error', reject)
+      asked.flushHeaders()
+    })
+    expect(JSON.parse(await answered)).toMatchObject({ method: 'PUT', body: 'body' })
   })
 
   it('lets a client say nothing about its address', async () => {
