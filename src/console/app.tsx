@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useErrorBoundary } from 'preact/hooks'
 import { Acts } from './pages/acts.tsx'
 import { Backups } from './pages/backups.tsx'
 import { Bindings } from './pages/bindings.tsx'
@@ -30,8 +31,23 @@ export function App() {
   )
 }
 
+/** What breaks a page leaves the menu as it is, and the next page is whole. */
 function Routed() {
-  return <>{pageAt(usePlace())}</>
+  const place = usePlace()
+  const [broken, mend] = useErrorBoundary()
+  useEffect(() => {
+    if (broken !== undefined) mend()
+  }, [place])
+  if (broken === undefined) return <>{pageAt(place)}</>
+  return (
+    <Page title={t('Something went wrong in this page.')}>
+      <p>
+        <button type="button" class="quiet" onClick={mend}>
+          {t('Try again')}
+        </button>
+      </p>
+    </Page>
+  )
 }
 
 function pageAt({ parts, query }: Place): ComponentChildren {

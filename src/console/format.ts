@@ -31,8 +31,11 @@ const MOMENT = new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
   timeStyle: 'short',
 })
 
-/** Servers may say of an event that it is of a time that no calendar has. */
+/** People and servers may name a time that no calendar has. */
 const isInCalendar = (ms: number) => Math.abs(ms) <= 8_640_000_000_000_000
+
+/** For machines. */
+export const exactly = (ms: number): string | undefined => (isInCalendar(ms) ? new Date(ms).toISOString() : undefined)
 
 /** How long ago, or how long from now; far away, the date. */
 export function since(ms: number, now = Date.now()): string {

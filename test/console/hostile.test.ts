@@ -22,12 +22,28 @@ describe.skipIf(chromiumPath() === undefined)('texts that users chose to do harm
 
   beforeAll(async () => {
     world = await openConsoleWorld({ registration: { enabled: true }, rate_limits: { enabled: false } })
-    places = ['', 'users', 'rooms', 'reports', 'wave', 'media', 'federation', 'bindings', 'configuration', 'acts']
+    places = [
+      '',
+      'users',
+      'rooms',
+      'reports',
+      'wave',
+      'media',
+      'federation',
+      'tokens',
+      'bindings',
+      'configuration',
+      'acts',
+    ]
     for (const [index, name] of NAMES.entries()) places.push(...(await leaveTraces(`person${index}`, name)))
     // A time that no calendar has.
     await world.server.database.db.tx((tx) =>
       tx.query("UPDATE event SET origin_server_ts = 9007199254740991 WHERE type = 'm.room.message'"),
     )
+    await world.call('POST', '/_synapse/admin/v1/registration_tokens/new', {
+      token: 'forever',
+      expiry_time: Number.MAX_SAFE_INTEGER,
+    })
     browser = await openBrowser()
     const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 360, height: 800 } })
     page = await context.newPage()
@@ -108,6 +124,17 @@ describe.skipIf(chromiumPath() === undefined)('texts that users chose to do harm
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('dialog').getByRole('heading', { name: SCRIPT }).waitFor()
     expect(await page.evaluate('window.harmed')).toBeUndefined()
+    expect(trouble).toEqual([])
+  })
+
+  it('and where an answer is nonsense, its page alone says so', async () => {
+    const nonsense = { contentType: 'application/json', body: '{"backups":{"length":3},"every_hours":{}}' }
+    await page.route('**/_hearth/admin/v1/backups', (route) => route.fulfill(nonsense))
+    await page.goto(`${world.origin}${CONSOLE}#/backups`)
+    await page.getByRole('heading', { level: 1, name: 'Something went wrong in this page.' }).waitFor()
+    await page.unroute('**/_hearth/admin/v1/backups')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Backups' }).waitFor()
     expect(trouble).toEqual([])
   })
 })

@@ -106,6 +106,7 @@ describe('a tool with an access token', () => {
 const GRAVE = [
   'DELETE /_hearth/admin/v1/identity/people/{person}',
   'DELETE /_synapse/admin/v1/media/{serverName}/{mediaId}',
+  'DELETE /_synapse/admin/v1/rooms/{roomIdOrAlias}/forward_extremities',
   'DELETE /_synapse/admin/v1/rooms/{roomId}',
   'DELETE /_synapse/admin/v1/users/{userId}/media',
   'DELETE /_synapse/admin/v2/rooms/{roomId}',

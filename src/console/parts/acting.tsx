@@ -171,6 +171,12 @@ function QuestionDialog({ question, answer }: Asked) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [typed, setTyped] = useState('')
   useEffect(() => dialog.current?.showModal(), [])
+  // A question belongs to the page on which it was asked.
+  useEffect(() => {
+    const left = () => answer(undefined)
+    window.addEventListener('hashchange', left)
+    return () => window.removeEventListener('hashchange', left)
+  }, [answer])
 
   function submitted(event: SubmitEvent): void {
     event.preventDefault()
