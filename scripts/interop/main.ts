@@ -26,12 +26,13 @@ const USAGE = `npm run interop -- synapse --python PYTHON [options]
 npm run interop -- dendrite --binaries FOLDER [options]
 npm run interop -- livekit --binary FILE
 npm run interop -- admin-client --site FOLDER [--pictures FOLDER]
-npm run interop -- rust-sdk [--jobs N] [--record FILE] [--minutes N] [--write]
+npm run interop -- rust-sdk [--jobs N] [--only talk|sign-in] [--record FILE] [--record-sign-in FILE] [--minutes N] [--write]
 
 Starts another homeserver and a Hearth on loopback and has them do everything with each other that homeservers do.
 Needs openssl, and the other one: a Python that has Synapse ("python3 -m venv there && there/bin/pip install matrix-synapse"), or a
 folder with the programs "dendrite" and "generate-keys", built from its Go module.
-rust-sdk is no homeserver: two clients on matrix-rust-sdk do with a Hearth what people do. Needs Rust; it compiles for some minutes.
+rust-sdk is no homeserver: clients on matrix-rust-sdk talk by way of a Hearth, and sign in by OAuth and by a QR code, as people have them
+do. Needs Rust; it compiles for some minutes.
 admin-client is a page for administrators, Ketesa, built outside of this folder: it opens all its pages against a Hearth, and each request is
 looked at. Its sources say how it is built ("vite build"); --site is the folder with its index.html. Needs a Chromium.
 livekit is a server for calls of groups: a Hearth lets a client into it.
@@ -42,7 +43,8 @@ livekit is a server for calls of groups: a Hearth lets a client into it.
   --minutes N               when to give up (20)
   --keep                    keep the folder with the other's log, and Hearth's log beside it
   --jobs N                  how many compilers run at once (2)
-  --record FILE             write the requests of the Rust clients, which a test sends again
+  --record FILE             write the requests of the Rust clients who talk, which a test sends again
+  --record-sign-in FILE     write those of the ones who sign in
   --write                   write the results into docs/interop.md`
 
 const ROW_TIMEOUT_MS = 180_000
@@ -60,6 +62,7 @@ const OPTIONS = {
   keep: { type: 'boolean', default: false },
   jobs: { type: 'string', default: '2' },
   record: { type: 'string' },
+  'record-sign-in': { type: 'string' },
   write: { type: 'boolean', default: false },
 } as const
 
@@ -125,11 +128,19 @@ function kindOf(
 const currentCommit = (): string =>
   execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: PROJECT_ROOT, encoding: 'utf8' }).trim()
 
-async function runClients(options: { jobs: string; record?: string; minutes: string; write: boolean }): Promise<void> {
-  const { jobs, record, minutes, write } = options
+async function runClients(options: {
+  jobs: string
+  only: string
+  record?: string
+  'record-sign-in'?: string
+  minutes: string
+  write: boolean
+}): Promise<void> {
+  const { jobs, only, minutes, write } = options
+  const record = { talk: options.record, 'sign-in': options['record-sign-in'] }
   const hearthCommit = currentCommit()
   const startedAt = new Date()
-  const { version, outcomes } = await runRustSdk({ jobs, record, minutes: Number(minutes) })
+  const { version, outcomes } = await runRustSdk({ jobs, record, only, minutes: Number(minutes) })
   const seconds = (Date.now() - startedAt.getTime()) / 1_000
   if (write) await writeRustReport({ version, outcomes, hearthCommit, startedAt, seconds })
   conclude(outcomes)

@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Json } from '../../test/support/api.ts'
+import type { Certificate } from '../../test/support/certificate.ts'
 
 /** A request that a client sent, and what came of it. */
 export interface Recorded {
@@ -10,6 +12,8 @@ export interface Recorded {
   readonly path: string
   readonly token: string | undefined
   readonly body: Json
+  /** The body, if it is a form. */
+  readonly form: Readonly<Record<string, string>> | undefined
   /** Undefined until it has ended. */
   outcome: 'answered' | 'lost' | 'cancelled' | undefined
   status: number
@@ -34,7 +38,11 @@ export interface RecordingProxy {
 
 const TEXT_LIMIT = 8 << 20
 
-export async function startRecordingProxy(target: string): Promise<RecordingProxy> {
+/**
+ * `target` is asked at each request: the server may have to know the proxy's address before it starts. `tls`: the key and the certificate of
+ * `localhost` with which the proxy speaks HTTPS.
+ */
+export async function startRecordingProxy(target: () => string, tls?: Certificate): Promise<RecordingProxy> {
   const moments: Moment[] = []
   const losses: { isDoomed: (recorded: Recorded) => boolean; done: () => void }[] = []
   let requests = 0
@@ -43,8 +51,11 @@ export async function startRecordingProxy(target: string): Promise<RecordingProx
     const { method = 'GET', url: path = '/', headers } = message
     const bytes = await bytesOf(message)
     const token = headers.authorization?.replace(/^Bearer /i, '')
+    const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true
     const entry: Recorded = {
-      ...{ id: requests++, method, path, token, body: parse(bytes), outcome: undefined, status: 0, answer: undefined },
+      ...{ id: requests++, method, path, token, outcome: undefined, status: 0, answer: undefined },
+      body: parse(bytes),
+      form: isForm ? Object.fromEntries(new URLSearchParams(bytes.toString())) : undefined,
     }
     moments.push({ kind: 'start', request: entry })
     const end = (outcome: NonNullable<Recorded['outcome']>) => {
@@ -52,7 +63,7 @@ export async function startRecordingProxy(target: string): Promise<RecordingProx
       entry.outcome = outcome
       moments.push({ kind: 'end', request: entry })
     }
-    const passed = request(target + path, { method, headers: { ...headers, 'accept-encoding': 'identity' } })
+    const passed = request(target() + path, { method, headers: { ...headers, 'accept-encoding': 'identity' } })
     response.on('close', () => {
       if (response.writableFinished) return
       end('cancelled')
@@ -80,12 +91,13 @@ export async function startRecordingProxy(target: string): Promise<RecordingProx
     passed.end(bytes)
   }
 
-  const server = createServer((message, response) => {
+  const take = (message: IncomingMessage, response: ServerResponse) => {
     pass(message, response).catch(() => response.destroy())
-  })
+  }
+  const server = tls === undefined ? createServer(take) : createSecureServer(tls, take)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    baseUrl: `${tls === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${(server.address() as AddressInfo).port}`,
     moments,
     note: (name) => void moments.push({ kind: 'event', name }),
     lose: (isDoomed) => new Promise((done) => losses.push({ isDoomed, done })),

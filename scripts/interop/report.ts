@@ -32,8 +32,8 @@ loopback with certificates of an authority that only they trust, has a person on
 \`npm run interop -- dendrite --binaries <folder>\` does the same with a Dendrite. Rooms are made by one and joined by the other; after a
 partition both must have the same events as state.
 
-\`npm run interop -- rust-sdk --write\` compiles two clients on matrix-rust-sdk as it is published, and has them do with a Hearth what people
-do with their phones.
+\`npm run interop -- rust-sdk --write\` compiles clients on matrix-rust-sdk as it is published, and has them do with a Hearth what people
+do with their phones: talk, and sign in by a browser or by a QR code.
 `
 
 const PART = /^(?=## With )/m

@@ -3,6 +3,7 @@ import { nameOf, OLD_MESSAGES, oldText, ROOM_COUNT, type Stage } from '../../tes
 import { waitUntil } from '../../test/support/wait.ts'
 import type { Recorded, RecordingProxy } from './recording-proxy.ts'
 import type { RustClients } from './rust-clients.ts'
+import type { Row } from './rust-sdk.ts'
 import { expect } from './seen.ts'
 
 /** Two people whose clients are made of matrix-rust-sdk, the proxy that they reach the server through, and the server itself. */
@@ -17,12 +18,6 @@ export interface RustScene {
   crash(): Promise<void>
   /** Has the server forget what it sent to the clients. */
   forgetConnections(): Promise<void>
-}
-
-export interface RustRow {
-  readonly name: string
-  /** @throws Error when it is not as it should be */
-  run(scene: RustScene): Promise<void>
 }
 
 const WITHIN_MS = 40_000
@@ -235,8 +230,7 @@ async function forget(scene: RustScene): Promise<void> {
   await sayInSecret(scene, 'anna', 'the eighth secret')
 }
 
-/** In their order: each goes on where the one before ended. */
-export const rustRows: readonly RustRow[] = [
+export const rustRows: readonly Row<RustScene>[] = [
   { name: 'Anna signs in and lists her 300 rooms, window after window', run: listInWindows },
   {
     name: 'Ben signs in; the room that both open shows its newest messages, and leads back to the first',

@@ -1,13 +1,7 @@
-import { writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
-import { openApi, PASSWORD } from '../../test/support/api.ts'
-import { startChildServer } from '../../test/support/child-server.ts'
-import { setStage } from '../../test/support/rust-sdk/stage.ts'
-import { startRecordingProxy } from './recording-proxy.ts'
-import { buildRustClients, startRustClients } from './rust-clients.ts'
-import { fixtureOf } from './rust-fixture.ts'
-import { type RustScene, rustRows } from './rust-rows.ts'
+import { buildRustClients } from './rust-clients.ts'
+import { playSignIn } from './rust-sign-in.ts'
+import { playTalk } from './rust-talk.ts'
 
 export interface RustOutcome {
   readonly name: string
@@ -22,48 +16,39 @@ export interface RustRun {
 export interface RustOptions {
   /** How many compilers run at once. */
   readonly jobs: string
-  /** Where the clients' requests are written, for the test that sends them again. */
-  readonly record: string | undefined
+  /** Where the clients' requests are written, for the tests that send them again, by the name of the story. */
+  readonly record: { readonly [story in StoryName]?: string | undefined }
+  /** Only this story; all without it. */
+  readonly only: string
   readonly minutes: number
 }
 
-const DEVICES = { anna: 'ANNAPHONE', ben: 'BENPHONE' }
+export interface Row<Scene> {
+  readonly name: string
+  /** @throws Error when it is not as it should be */
+  run(scene: Scene): Promise<void>
+}
 
-/** Has two clients on matrix-rust-sdk do what people do. @throws Error when it cannot begin */
-export async function runRustSdk({ jobs, record, minutes }: RustOptions): Promise<RustRun> {
+/** What people do with their clients. */
+export interface StoryOptions {
+  readonly program: string
+  /** Where the clients' requests are written. */
+  readonly record: string | undefined
+  /** Does the rows in their order: each goes on where the one before ended. */
+  play<Scene>(scene: Scene, rows: readonly Row<Scene>[]): Promise<void>
+}
+
+const STORIES = { talk: playTalk, 'sign-in': playSignIn }
+type StoryName = keyof typeof STORIES
+
+/** Has clients on matrix-rust-sdk do what people do. @throws Error when it cannot begin */
+export async function runRustSdk({ jobs, record, only, minutes }: RustOptions): Promise<RustRun> {
   const { program, version } = buildRustClients(jobs)
   console.log(`matrix-rust-sdk ${version}: starting ...`)
-  const child = await startChildServer({
-    serverName: 'localhost',
-    env: { HEARTH__RATE_LIMITS__ENABLED: 'false', HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '10' },
-  })
-  const proxy = await startRecordingProxy(child.baseUrl)
-  const api = openApi(proxy.baseUrl)
-  const clients = startRustClients(program)
   const outcomes: RustOutcome[] = []
-  const crash = async () => {
-    proxy.note('crash')
-    await child.kill('SIGKILL')
-    await child.start()
-  }
-  try {
-    const builder = openApi(child.baseUrl)
-    const stage = await setStage(builder)
-    await builder.close()
-    const scene: RustScene = {
-      ...{ api, clients, proxy, stage, crash },
-      enter: (who) => clients.ask(who, 'enter', { url: proxy.baseUrl, password: PASSWORD, device: DEVICES[who] }),
-      async forgetConnections() {
-        proxy.note('forget')
-        const database = new pg.Client({ ...child.postgresSocket()!, user: 'hearth', database: 'hearth' })
-        await database.connect()
-        await database.query('TRUNCATE sliding_connection')
-        await database.end()
-        await crash()
-      },
-    }
-    const end = Date.now() + minutes * 60_000
-    for (const { name, run } of rustRows) {
+  const end = Date.now() + minutes * 60_000
+  const play: StoryOptions['play'] = async (scene, rows) => {
+    for (const { name, run } of rows) {
       const timer = new AbortController()
       const late = pause(Math.max(0, end - Date.now()), undefined, { signal: timer.signal }).then(() => {
         throw new Error('there is no time left')
@@ -79,12 +64,9 @@ export async function runRustSdk({ jobs, record, minutes }: RustOptions): Promis
       console.log(`${problem ? '✗' : '✓'} ${name} (${((performance.now() - begun) / 1_000).toFixed(1)} s)`)
       if (problem) console.log(`    ${problem}`)
     }
-    if (record !== undefined) await writeFile(record, fixtureOf(proxy.moments, stage))
-    return { version, outcomes }
-  } finally {
-    await clients.close()
-    await proxy.close()
-    await api.close()
-    await child.dispose()
   }
+  for (const [name, playStory] of Object.entries(STORIES)) {
+    if (only === '' || only === name) await playStory({ program, record: record[name as StoryName], play })
+  }
+  return { version, outcomes }
 }

@@ -3,6 +3,8 @@
 
 #![recursion_limit = "256"]
 
+mod newcomer;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex},
@@ -28,6 +30,7 @@ use matrix_sdk_ui::{
     sync_service::SyncService,
     timeline::{EventTimelineItem, RoomExt, TimelineEventItemId},
 };
+use newcomer::Newcomer;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -221,14 +224,21 @@ fn shown_item(item: &EventTimelineItem) -> Value {
 #[tokio::main]
 async fn main() -> Result<()> {
     let mut people: HashMap<String, Person> = HashMap::new();
+    let mut newcomers: HashMap<String, Newcomer> = HashMap::new();
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut out = tokio::io::stdout();
     while let Some(line) = lines.next_line().await? {
         let request: Value = serde_json::from_str(&line)?;
         let who = text(&request, "who")?;
-        let outcome = match people.get_mut(who) {
-            Some(person) => person.act(&request).await,
-            None => Person::enter(&request).await.map(|person| {
+        let act = text(&request, "do")?;
+        let outcome = match (newcomers.get_mut(who), people.get_mut(who)) {
+            (Some(newcomer), _) => newcomer.act(act, &request).await,
+            (_, Some(person)) => person.act(&request).await,
+            _ if act == "come" => Newcomer::new(&request).await.map(|newcomer| {
+                newcomers.insert(who.to_owned(), newcomer);
+                Value::Null
+            }),
+            _ => Person::enter(&request).await.map(|person| {
                 people.insert(who.to_owned(), person);
                 Value::Null
             }),
