@@ -41,7 +41,7 @@ export function roomsThatPass(
   look: SlidingLook,
   { rooms }: RoomOrder,
   filters: ListFilters,
-  known: FilterFacts,
+  known: { readonly facts: FilterFacts },
 ): readonly OrderedRoom[] | Promise<readonly OrderedRoom[]> {
   const { isInvited, isDirect, spaces, tags, notTags } = filters
   let passing = rooms
@@ -49,7 +49,7 @@ export function roomsThatPass(
     passing = passing.filter(({ membership }) => isInvited === (membership.membership === 'invite'))
   if (isDirect !== undefined) passing = passing.filter(({ nid }) => isDirect === look.direct.has(idOf(look, nid)))
   if (!tags && !notTags && !spaces) return byFacts(look, passing, filters)
-  return byChoice(look, passing, filters, known).then((chosen) => byFacts(look, chosen, filters))
+  return byChoice(look, passing, filters, known.facts).then((chosen) => byFacts(look, chosen, filters))
 }
 
 const idOf = (look: SlidingLook, nid: number): string => look.own.recency.idOf(nid) ?? ''

@@ -38,13 +38,15 @@ function orderOf(look: SlidingLook, { rooms, known }: FoundRooms): RoomOrder | P
 
 function orderWith(look: SlidingLook, rooms: RoomsOfUser, known: KnownRooms, { shown, left }: SortedOut): RoomOrder {
   const { joined, byNid, order } = known
+  const isUnknown = (nid: number): boolean => !rooms.has(nid)
+  if (known.others.size === 0) return { joined, departed: [], rooms: order, find: (nid) => byNid.get(nid), isUnknown }
   const own = new Map(shown.map((room) => [room.nid, room]))
   return {
     joined,
     departed: departedIn(look, known.others),
     rooms: withRooms(order, shown),
     find: (nid) => byNid.get(nid) ?? own.get(nid) ?? left.get(nid),
-    isUnknown: (nid) => !rooms.has(nid),
+    isUnknown,
   }
 }
 

@@ -13,9 +13,9 @@ import { joinedAnswer, nothingNewIn, type RoomHints } from './joined-answer.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
 import { otherAnswer } from './other-answers.ts'
 import { endWithLeave } from './own-leave.ts'
-import { isSameRoom, type SentRoom, type SentUpTo, withinWishes } from './record.ts'
+import { isSameRoom, type SentRoom, type SentUpTo, type SlidingRecord, withinWishes } from './record.ts'
 import type { RoomAnswer } from './room-answer.ts'
-import { type RoomOrder, roomOrderOf, roomStandingOf } from './room-order.ts'
+import { type RoomOrder, type RoomStanding, roomOrderOf, roomStandingOf } from './room-order.ts'
 import { type WantedRoom, type Windows, windowsOf } from './windows.ts'
 
 /** What a look at a connection found. */
@@ -41,30 +41,73 @@ interface ShownRoom {
 
 const NO_ROOMS: Windows = { counts: new Map(), rooms: new Map() }
 
-/** What is new for a connection between two positions (MSC4186). */
-export async function slidingAnswer(look: SlidingLook): Promise<SlidingAnswer> {
+/** What is new for a connection between two positions (MSC4186). Synchronous where all of it is in memory. */
+export function slidingAnswer(look: SlidingLook): SlidingAnswer | Promise<SlidingAnswer> {
   const { lists, subscriptions } = look.sliding
-  const asksForRooms = lists.size + subscriptions.size > 0
-  const ordering = asksForRooms ? roomOrderOf(look) : undefined
-  const order = ordering instanceof Promise ? await ordering : ordering
-  const { joined, departed } = order ?? (await roomStandingOf(look))
-  const choosing = order ? windowsOf(look, order) : NO_ROOMS
-  const windows = choosing instanceof Promise ? await choosing : choosing
-  const answering = order ? answersOf(look, order, windows) : NOTHING
-  const { answered, receipts, hasMore: hasMoreRooms } = answering instanceof Promise ? await answering : answering
-  const extending = extensionParts({ look, rooms: answered, joined, departed, receipts })
-  const parts = extending instanceof Promise ? await extending : extending
+  if (lists.size + subscriptions.size === 0) {
+    return roomStandingOf(look).then((standing) => extended(look, standing, NO_ROOMS, NOTHING))
+  }
+  const ordering = roomOrderOf(look)
+  return ordering instanceof Promise ? ordering.then((order) => inOrder(look, order)) : inOrder(look, ordering)
+}
+
+function inOrder(look: SlidingLook, order: RoomOrder): SlidingAnswer | Promise<SlidingAnswer> {
+  const choosing = windowsOf(look, order)
+  return choosing instanceof Promise
+    ? choosing.then((windows) => within(look, order, windows))
+    : within(look, order, choosing)
+}
+
+function within(look: SlidingLook, order: RoomOrder, windows: Windows): SlidingAnswer | Promise<SlidingAnswer> {
+  const answering = answersOf(look, order, windows)
+  return answering instanceof Promise
+    ? answering.then((answers) => extended(look, order, windows, answers, order))
+    : extended(look, order, windows, answering, order)
+}
+
+/** The answer, once what the rooms have is known. @param order undefined for clients that ask for no rooms */
+function extended(
+  look: SlidingLook,
+  { joined, departed }: RoomStanding,
+  windows: Windows,
+  answers: Answered,
+  order?: RoomOrder,
+): SlidingAnswer | Promise<SlidingAnswer> {
+  const { answered, receipts } = answers
   const removed = order ? removedRooms(look, order) : NO_NIDS
+  const reading = allOf([
+    extensionParts({ look, rooms: answered, joined, departed, receipts }),
+    removed.length > 0 ? farewells(look, removed, answered) : NO_FAREWELLS,
+  ])
+  if (!(reading instanceof Promise)) return made(look, windows, answers, removed, reading)
+  return reading.then((ready) => made(look, windows, answers, removed, ready))
+}
+
+function made(
+  look: SlidingLook,
+  windows: Windows,
+  { answered, hasMore: hasMoreRooms }: Answered,
+  removed: readonly number[],
+  [parts, told]: readonly [readonly ExtensionPart[], readonly ShownRoom[]],
+): SlidingAnswer {
   const shown: ShownRoom[] = []
   for (const { answer } of answered) if (answer.json) shown.push(answer as ShownRoom)
-  if (removed.length > 0) shown.push(...(await farewells(look, removed, answered)))
-  const hasMore = hasMoreRooms || removed.length > MAX_SLIDING_ROOMS || parts.some((part) => part.hasMore)
+  if (told.length > 0) shown.push(...told)
+  let hasMore = hasMoreRooms || removed.length > MAX_SLIDING_ROOMS
+  let hasNews = shown.length > 0
+  let profilesUpTo: number | undefined
+  for (const part of parts) {
+    hasMore ||= part.hasMore === true
+    hasNews ||= part.hasNews
+    profilesUpTo ??= part.profilesUpTo
+  }
+  const asksForRooms = look.sliding.lists.size + look.sliding.subscriptions.size > 0
   const counts = writeCounts(windows)
   return {
     // What is left out for now comes only once the client has gone on.
-    isEmpty: shown.length === 0 && !hasMore && !parts.some(({ hasNews }) => hasNews),
+    isEmpty: !hasNews && !hasMore,
     hasMore,
-    profilesUpTo: parts.find((part) => part.profilesUpTo !== undefined)?.profilesUpTo,
+    profilesUpTo,
     lists: counts,
     rooms: asksForRooms || look.record.rooms.size > 0 ? recordAfter(look, windows, answered, removed) : undefined,
     rest: writeRest(counts, shown, parts),
@@ -244,6 +287,7 @@ function warmUp(
 }
 
 const NO_NIDS: readonly number[] = []
+const NO_FAREWELLS: readonly ShownRoom[] = []
 
 /** The rooms that the client was sent, and that are on this server no more. */
 function removedRooms({ record }: SlidingLook, { isUnknown }: RoomOrder): readonly number[] {
@@ -283,6 +327,7 @@ function recordAfter(
   removed: readonly number[],
 ): ReadonlyMap<number, SentRoom> | undefined {
   const { record, from } = look
+  if (removed.length === 0 && isAllSame(record, answered)) return undefined
   const changed = new Map<number, SentRoom | undefined>()
   const seen = new Set<number>(removed)
   for (const nid of removed) changed.set(nid, undefined)
@@ -306,9 +351,20 @@ function recordAfter(
   return withinWishes(after, (nid) => windows.rooms.has(nid))
 }
 
+/** Whether the client has all rooms of its record with this answer, and each as before. */
+function isAllSame({ rooms }: SlidingRecord, answered: readonly ScopedRoom[]): boolean {
+  if (rooms.size !== answered.length) return false
+  for (const { answer } of answered) {
+    const before = rooms.get(answer.nid)
+    if (before === undefined || !isSameRoom(before, answer.sent)) return false
+  }
+  return true
+}
+
 function writeCounts({ counts }: Windows): string {
-  const lists = [...counts].map(([key, count]) => `${JSON.stringify(key)}:{"count":${count}}`)
-  return `{${lists.join()}}`
+  let text = '{'
+  for (const [key, count] of counts) text += `${text === '{' ? '' : ','}${JSON.stringify(key)}:{"count":${count}}`
+  return `${text}}`
 }
 
 /** Every answer has the counts, because clients load more rooms by them. */

@@ -103,13 +103,16 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
     return lookFor(turn, now)
   }
 
-  async function lookFor(turn: Turn, now: StreamPosition): Promise<Looked> {
+  function lookFor(turn: Turn, now: StreamPosition): Looked | Promise<Looked> {
     const begun = performance.now()
+    const found = (answer: SlidingAnswer): Looked => {
+      const kind = turn.from === undefined ? 'sliding_initial' : 'sliding'
+      parts.metrics.made(kind, (performance.now() - begun) / 1000)
+      return { isEmpty: answer.isEmpty, now, answer }
+    }
     const looking = lookOf(turn, now)
-    const answer = await slidingAnswer(looking instanceof Promise ? await looking : looking)
-    const kind = turn.from === undefined ? 'sliding_initial' : 'sliding'
-    parts.metrics.made(kind, (performance.now() - begun) / 1000)
-    return { isEmpty: answer.isEmpty, now, answer }
+    const answering = looking instanceof Promise ? looking.then(slidingAnswer) : slidingAnswer(looking)
+    return answering instanceof Promise ? answering.then(found) : found(answering)
   }
 
   /** How many rooms each list has that a request names, if the request ends without having looked. */

@@ -35,6 +35,8 @@ export interface StateChanges {
 export function stateChanges(look: SlidingLook, room: Room, question: StateQuestion): StateChanges {
   const { known, end, required, requiredBefore, limited } = question
   const me = look.by.userId
+  const isUnchanged = known === end && (requiredBefore === undefined || requiredBefore.key === required.key)
+  if (isUnchanged) return required.isLazy ? lazyChanges(look, room, question) : NO_CHANGES
   const nids = new Set<number>()
   const removed: StateKeyName[] = []
   const members = new Map<string, number>()
@@ -64,6 +66,15 @@ export function stateChanges(look: SlidingLook, room: Room, question: StateQuest
   if (!required.isLazy && known === undefined) look.own.slidingMembers.forget(look.connection, room.nid)
   if (required.isLazy) for (const nid of lazyMembers(look, room, question, members)) nids.add(nid)
   return { nids, removed, types }
+}
+
+const NO_CHANGES: StateChanges = { nids: new Set(), removed: [], types: new Set() }
+const NO_MEMBERS: ReadonlyMap<string, number> = new Map()
+
+/** Nothing changed, but the timeline may show members whom the client was not sent. */
+function lazyChanges(look: SlidingLook, room: Room, question: StateQuestion): StateChanges {
+  const members = lazyMembers(look, room, question, NO_MEMBERS)
+  return members.length === 0 ? NO_CHANGES : { nids: new Set(members), removed: [], types: NO_CHANGES.types }
 }
 
 interface Wanted extends StateKeyName {
@@ -99,14 +110,17 @@ function lazyMembers(
   const from = known === undefined || since === undefined ? undefined : [record.version, ...since]
   const to = [record.version + (isRecorded ? 1 : 0), ...now.events]
   const sent = own.slidingMembers.of(connection, room.nid, from)
-  const needed = new Map(news)
-  for (const { sender, type, pdu } of timeline) {
-    const shown = type === MEMBER && typeof pdu.state_key === 'string' ? [sender, pdu.state_key] : [sender]
-    for (const userId of shown) {
-      const nid = room.stateNid(end, MEMBER, userId)
-      if (nid !== 0 && sent.get(userId)?.nid !== nid) needed.set(userId, nid)
-    }
+  let needed: Map<string, number> | undefined = news.size === 0 ? undefined : new Map(news)
+  const show = (userId: string): void => {
+    const nid = room.stateNid(end, MEMBER, userId)
+    if (nid === 0 || sent.get(userId)?.nid === nid) return
+    needed ??= new Map()
+    needed.set(userId, nid)
   }
-  own.slidingMembers.record(connection, room.nid, from, needed, to)
-  return [...needed.values()]
+  for (const { sender, type, pdu } of timeline) {
+    show(sender)
+    if (type === MEMBER && typeof pdu.state_key === 'string') show(pdu.state_key)
+  }
+  own.slidingMembers.record(connection, room.nid, from, needed ?? NO_MEMBERS, to)
+  return needed === undefined ? [] : [...needed.values()]
 }

@@ -65,18 +65,23 @@ class Gathering implements Windows {
   readonly rooms = new Map<number, Wanting>()
   readonly #look: SlidingLook
   readonly #order: RoomOrder
-  readonly #join = createJoining()
-  readonly #facts: FilterFacts
+  #join: ReturnType<typeof createJoining> | undefined
+  #facts: FilterFacts | undefined
 
   constructor(look: SlidingLook, order: RoomOrder) {
     this.#look = look
     this.#order = order
-    this.#facts = createFilterFacts(look, order.joined)
+  }
+
+  /** What filters read; most lists need none of it. */
+  get facts(): FilterFacts {
+    this.#facts ??= createFilterFacts(this.#look, this.#order.joined)
+    return this.#facts
   }
 
   /** The rooms that pass a list's filters. */
   choose(list: SlidingList): readonly OrderedRoom[] | Promise<readonly OrderedRoom[]> {
-    return roomsThatPass(this.#look, this.#order, list.filters, this.#facts)
+    return roomsThatPass(this.#look, this.#order, list.filters, this)
   }
 
   take(key: string, list: SlidingList, passing: readonly OrderedRoom[]): void {
@@ -98,8 +103,10 @@ class Gathering implements Windows {
   #want(room: OrderedRoom, wish: RoomWish, list?: string): void {
     const had = this.rooms.get(room.nid)
     const wanted = had ?? { room, wish, lists: [], isSubscribed: false }
-    if (had) wanted.wish = this.#join(had.wish, wish)
-    else this.rooms.set(room.nid, wanted)
+    if (had) {
+      this.#join ??= createJoining()
+      wanted.wish = this.#join(had.wish, wish)
+    } else this.rooms.set(room.nid, wanted)
     if (list === undefined) wanted.isSubscribed = true
     else wanted.lists.push(list)
   }
@@ -110,7 +117,8 @@ const lacksMembers = (look: SlidingLook, { nid, isJoined }: OrderedRoom): boolea
   isJoined && hasPartialState(look, nid)
 
 function inRanges(rooms: readonly OrderedRoom[], { ranges }: SlidingList): readonly OrderedRoom[] {
-  if (ranges === undefined) return rooms
+  const only = ranges?.length === 1 ? ranges[0]! : undefined
+  if (ranges === undefined || (only?.[0] === 0 && only[1] >= rooms.length - 1)) return rooms
   return ranges.flatMap(([first, last]) => rooms.slice(first, last + 1))
 }
 
