@@ -3,6 +3,7 @@ import type { Context } from './base.ts'
 import { startAppservices } from './domain/appservices/appservice-services.ts'
 import { startSending } from './domain/federation/sending-services.ts'
 import { type LifecyclePart, startAll, stopAll } from './domain/lifecycle.ts'
+import { createPlanAhead } from './domain/sync/plan-ahead.ts'
 import { endpointServices } from './endpoint-services.ts'
 import { identityWorkers } from './identity-role.ts'
 import { levelsOf } from './levels.ts'
@@ -57,5 +58,6 @@ function runningParts(areas: Areas): readonly LifecyclePart[] {
     },
     ...homeserverWorkers(areas),
     ...identityWorkers(base, addresses.identity, ownHomeserver),
+    createPlanAhead({ db, serverName: base.config.server_name }),
   ]
 }

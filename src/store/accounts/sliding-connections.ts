@@ -43,20 +43,19 @@ export async function putConnection(
     readonly most: number
   },
 ): Promise<readonly string[]> {
-  const [written] = await tx.query<{ is_new: boolean }>(
-    `INSERT INTO sliding_connection AS c (user_nid, device_id, conn_id, version, record, used_at) VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (user_nid, device_id, conn_id) DO UPDATE SET version = $4, record = $5, used_at = $6,
-       base_version = nullif($7::bigint, 0),
-       base_record = CASE $7 WHEN 0 THEN NULL WHEN c.version THEN c.record ELSE c.base_record END
-     RETURNING xmax = 0 AS is_new`,
-    [userNid, deviceId, connId, answer.version, answer.record, answer.usedAt, answer.base],
-  )
-  if (written?.is_new !== true) return []
+  // The rows that are there do not count the new one.
   const gone = await tx.query<{ conn_id: string }>(
-    `DELETE FROM sliding_connection WHERE user_nid = $1 AND device_id = $2 AND conn_id IN (
-       SELECT conn_id FROM sliding_connection WHERE user_nid = $1 AND device_id = $2 ORDER BY used_at DESC, conn_id = $3 DESC OFFSET $4)
+    `WITH put AS (
+       INSERT INTO sliding_connection AS c (user_nid, device_id, conn_id, version, record, used_at) VALUES ($1, $2, $3, $4, $5, $6)
+       ON CONFLICT (user_nid, device_id, conn_id) DO UPDATE SET version = $4, record = $5, used_at = $6,
+         base_version = nullif($7::bigint, 0),
+         base_record = CASE $7 WHEN 0 THEN NULL WHEN c.version THEN c.record ELSE c.base_record END
+       RETURNING xmax = 0 AS is_new)
+     DELETE FROM sliding_connection WHERE (SELECT is_new FROM put) AND user_nid = $1 AND device_id = $2 AND conn_id IN (
+       SELECT conn_id FROM sliding_connection WHERE user_nid = $1 AND device_id = $2 AND conn_id <> $3
+       ORDER BY used_at DESC OFFSET $8::int - 1)
      RETURNING conn_id`,
-    [userNid, deviceId, connId, answer.most],
+    [userNid, deviceId, connId, answer.version, answer.record, answer.usedAt, answer.base, answer.most],
   )
   return gone.map(({ conn_id }) => conn_id)
 }

@@ -88,11 +88,11 @@ function made(
   windows: Windows,
   { answered, hasMore: hasMoreRooms }: Answered,
   removed: readonly number[],
-  [parts, told]: readonly [readonly ExtensionPart[], readonly ShownRoom[]],
+  [parts, gone]: readonly [readonly ExtensionPart[], readonly ShownRoom[]],
 ): SlidingAnswer {
   const shown: ShownRoom[] = []
   for (const { answer } of answered) if (answer.json) shown.push(answer as ShownRoom)
-  if (told.length > 0) shown.push(...told)
+  if (gone.length > 0) shown.push(...gone)
   let hasMore = hasMoreRooms || removed.length > MAX_SLIDING_ROOMS
   let hasNews = shown.length > 0
   let profilesUpTo: number | undefined
