@@ -14,6 +14,7 @@ import {
 } from './domain/moderation/shadowed-effects.ts'
 import { createRendezvous } from './domain/rendezvous/rendezvous.ts'
 import type { Services } from './domain/services.ts'
+import { createProfileAccess } from './domain/user-directory/profile-access.ts'
 
 /** Everything that endpoints call, by the names under which they know it. */
 export function endpointServices(areas: Areas): Services {
@@ -89,6 +90,7 @@ export function endpointServices(areas: Areas): Services {
     interactiveAuth: accounts.interactiveAuth,
     keyApprovals: accounts.keyApprovals,
     devices: accounts.devices,
+    profileAccess: createProfileAccess({ config: base.config, rooms: acting.rooms }),
     profiles: shadowProfiles(accounts.profiles, shadowBans),
     accountData: accounts.accountData,
     pushRules: accounts.pushRules,

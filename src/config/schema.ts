@@ -211,6 +211,14 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       false,
     ),
   }),
+  profiles: section('Names and pictures of the users of this server.', {
+    visible_to: choice(
+      'Who may look them up here: `everybody`, `users` (who are signed in), or `neighbours`: who share a room with them. Members of a room see its other members in any case.',
+      ['everybody', 'users', 'neighbours'],
+      'everybody',
+    ),
+    over_federation: flag('Whether other servers may look them up.', true),
+  }),
   calls: callsSection,
   presence: section('Who is online.', { enabled: flag('Whether presence is tracked and sent to clients.', true) }),
   metrics: section('Prometheus metrics and health, on a listener of their own.', {

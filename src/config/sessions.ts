@@ -13,6 +13,12 @@ export const userSessionsSection = section('How long a login lasts.', {
     0,
     87_600,
   ),
+  remove_devices_after_days: integer(
+    'Devices that were not seen for this long are removed, with their logins, keys and waiting messages; 0: none. Those of bridges stay. What only such a device could decrypt is lost to its user, unless they have a backup of keys.',
+    0,
+    0,
+    36_500,
+  ),
   new_login_letters: choice(
     'Whether people are told when somebody logs in to their account on a new device, at most four times an hour. `mail`: those with an email address, where `identity.mail.smtp.host` is set. `mail_or_notice`: the others too, by a server notice, where `server_notices.localpart` is set. `nobody`: none. Logins by application services and administrators are not told.',
     ['mail', 'mail_or_notice', 'nobody'],

@@ -43,6 +43,7 @@ import type { Presence } from './sync/presence.ts'
 import type { SlidingRequests } from './sync/sliding/read-request.ts'
 import type { SlidingSync } from './sync/sliding/sliding-sync.ts'
 import type { Sync } from './sync/sync.ts'
+import type { ProfileAccess } from './user-directory/profile-access.ts'
 
 /**
  * Everything that endpoints call, one property per service. `context.ts` makes the areas, and `endpoint-services.ts` lists the services
@@ -81,6 +82,7 @@ export interface Services extends Omit<AccountServices, 'newLogins'>, ContactSer
   readonly eventStream: EventStream
   readonly roomSnapshots: RoomSnapshots
   readonly presence: Presence
+  readonly profileAccess: ProfileAccess
   /** This server's signing keys, as other servers see them. */
   readonly ownKeys: OwnKeys
   readonly admin: AdminServices

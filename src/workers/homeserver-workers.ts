@@ -37,6 +37,7 @@ import { startRestoreRecovery } from './restore-recovery.ts'
 import { startRetentionRounds } from './retention-rounds.ts'
 import { startRoomDeleter } from './room-deleter.ts'
 import { startRoomUpgrader } from './room-upgrader.ts'
+import { startStaleDeviceRemover } from './stale-device-remover.ts'
 import { startUserRedactor } from './user-redactor.ts'
 
 type RecoveryParts = Pick<
@@ -69,7 +70,7 @@ export function homeserverWorkers(parts: {
     readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'retention' | 'upgrades'>
   }
   readonly accounts: Pick<AccountServices, 'deactivation' | 'newLogins'>
-  readonly admin: Pick<AdminServices, 'terms' | 'redactions' | 'notices' | 'views' | 'newcomers'>
+  readonly admin: Pick<AdminServices, 'terms' | 'redactions' | 'notices' | 'views' | 'newcomers' | 'staleDevices'>
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
@@ -115,6 +116,7 @@ export function homeserverWorkers(parts: {
     worker('account expirer', () => startAccountExpirer(parts.admin.terms, log)),
     worker('overview watcher', () => startOverviewWatcher(parts.admin.views.history, log)),
     ...(newcomers ? [worker('newcomer leader', () => startNewcomerLeader(newcomers, log))] : []),
+    worker('stale device remover', () => startStaleDeviceRemover(parts.admin.staleDevices, log)),
     worker('archive maker', () => startArchiveMaker(parts.archives, log)),
     worker('new login teller', () => startNewLoginTeller(teller, log)),
     worker('deactivation runner', () => startDeactivationRunner(deactivation, log)),

@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest'
 import { openOffice, SECRET } from '../admin/office.ts'
+import { startGateway } from '../push/gateway.ts'
 import { openNeighbourhood } from '../support/neighbours.ts'
 import { endWave } from './wave.ts'
 
 test('one operator ends a wave of spam with three acts', async () => {
   const street = openNeighbourhood()
+  const gateway = await startGateway(street.authority)
   try {
     const [home, away] = await Promise.all([street.open({ registration: { shared_secret: SECRET } }), street.open()])
-    await endWave(home, away, { accounts: 8, invitesEach: 5, messagesEach: 10 }, Date.now)
+    await endWave(home, away, gateway, { accounts: 8, invitesEach: 5, messagesEach: 10 }, Date.now)
   } finally {
+    await gateway.close()
     await street.close()
   }
 })

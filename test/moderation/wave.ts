@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { ADMIN, registerBySecret } from '../admin/office.ts'
+import { bodiesOf, setPusher, type TestGateway } from '../push/gateway.ts'
 import { type Account, createRoom, type Json, join, mapConcurrently, sendText, syncPath } from '../support/api.ts'
 import type { Neighbour } from '../support/neighbours.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -18,7 +19,13 @@ const BAIT = 'cheap coins'
  * A wave of spam against `home`: accounts that invite everybody to rooms of their own and flood a room that is shared with `away`. Then one
  * operator ends it with three acts, and nothing of it is left to see, to push or to send.
  */
-export async function endWave(home: Neighbour, away: Neighbour, size: WaveSize, clockNow: () => number): Promise<void> {
+export async function endWave(
+  home: Neighbour,
+  away: Neighbour,
+  gateway: TestGateway,
+  size: WaveSize,
+  clockNow: () => number,
+): Promise<void> {
   const { api } = home
   const boss = await registerBySecret(api, 'boss', true)
   const victims = await mapConcurrently([...Array(10).keys()], 4, (n) => home.person(`victim${n}`))
@@ -28,6 +35,9 @@ export async function endWave(home: Neighbour, away: Neighbour, size: WaveSize, 
   for (const victim of victims.slice(1)) await join(api, victim.token, square)
   await away.api.call('POST', `/join/${enc(square)}?server_name=${enc(home.name)}`, { token: far.token, body: {} })
   await sendText(api, owner.token, square, 'before', 'good evening')
+
+  const [, phoned] = victims as [Account, Account, ...Account[]]
+  await setPusher(api, phoned, gateway, 'phone')
 
   const since = clockNow()
   const bots = await mapConcurrently([...Array(size.accounts).keys()], 4, (n) => home.person(`bot${n}x`))
@@ -45,6 +55,9 @@ export async function endWave(home: Neighbour, away: Neighbour, size: WaveSize, 
     return Object.keys(rooms?.invite ?? {}).length
   }
   expect(await invited(owner)).toBeGreaterThan(0)
+  // The phone rings, for some of it: most waits for its turn.
+  await waitUntil('the phone', () => gateway.of('phone').length > 0, { timeoutMs: 60_000 })
+  expect(JSON.stringify(gateway.of('phone'))).toMatch(new RegExp(`${BAIT}|m.room.member`))
 
   // Three acts of one operator.
   const crowd = { name: 'bot*x', registered_after: since }
@@ -92,6 +105,15 @@ export async function endWave(home: Neighbour, away: Neighbour, size: WaveSize, 
     body: { msgtype: 'm.text', body: BAIT },
   })
   expect(tried.body.errcode).toBe('M_USER_LOCKED')
+  // The phone is quiet, and the next thing it says is of somebody else.
+  const before = gateway.requests.length
+  await sendText(api, owner.token, square, 'after', 'good morning')
+  await waitUntil('the next message', () => bodiesOf(gateway.of('phone')).includes('good morning'), {
+    timeoutMs: 60_000,
+  })
+  const rung = gateway.requests.slice(before).map(({ notification }) => notification)
+  expect(JSON.stringify(rung)).not.toContain(BAIT)
+  expect(rung.filter(({ sender }) => sender?.startsWith('@bot'))).toEqual([])
   const { acts } = await api.call('GET', '/_hearth/admin/v1/acts?limit=10', { token: boss.token })
   const recorded = acts.filter(({ target }: Json) => target.includes('bot*x'))
   expect(recorded.map(({ act: name, outcome, actor }: Json) => [name, outcome, actor])).toEqual([

@@ -48,6 +48,7 @@ import type { Services } from '../../src/domain/services.ts'
 import { createSingleSignOn } from '../../src/domain/sso/single-sign-on.ts'
 import { createNotifier } from '../../src/domain/sync/notifier.ts'
 import { createUserRooms } from '../../src/domain/sync/user-rooms.ts'
+import { createProfileAccess } from '../../src/domain/user-directory/profile-access.ts'
 import { createAppserviceClient } from '../../src/outbound/appservice.ts'
 import { createGuardedClient } from '../../src/outbound/http.ts'
 import { createIdentityClient, type Requests } from '../../src/outbound/identity.ts'
@@ -296,6 +297,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     rendezvous: createRendezvous({ clock, random }),
     calls,
     delayedEvents: calls.delayedEvents,
+    profileAccess: createProfileAccess({ config, rooms: { mustShareRoom: async () => {} } }),
   } as unknown as Services
   const app = buildApp({ services, metrics, log })
   await app.listen({ host: '127.0.0.1', port: 0 })

@@ -7,6 +7,7 @@ import { forgetUserRedactions } from '../../store/rooms/user-redactions.ts'
 import type { AccountServices } from '../accounts/account-services.ts'
 import type { ExclusiveUsers } from '../accounts/exclusive-users.ts'
 import { createNewcomers, type Newcomers } from '../accounts/upkeep/newcomers.ts'
+import { createStaleDevices, type StaleDevices } from '../accounts/upkeep/stale-devices.ts'
 import type { AppserviceServices } from '../appservices/appservice-services.ts'
 import type { HomeserverBase } from '../base.ts'
 import type { Contacts } from '../contact/contacts.ts'
@@ -76,6 +77,7 @@ export interface AdminServices {
   readonly crowds: Crowds
   /** Undefined where newcomers are led nowhere. */
   readonly newcomers: Newcomers | undefined
+  readonly staleDevices: StaleDevices
   readonly search: SearchDesk
   readonly diagnostics: Diagnostics
 }
@@ -164,6 +166,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     policyLists: parts.rooms.moderation.policyLists,
     approvals: createApprovals({ config, db, sessions, deactivation }),
     reportInbox: createReportInbox({ db, clock, desk: reports }),
+    staleDevices: createStaleDevices({ config, db, clock, devices, audit }),
     newcomers:
       config.registration.auto_join.rooms.length === 0
         ? undefined

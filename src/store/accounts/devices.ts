@@ -1,6 +1,7 @@
+import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: device, account, dehydrated_device
+// Tables: device, account, dehydrated_device; read: matrix_user
 
 export interface DeviceRow {
   readonly device_id: string
@@ -70,6 +71,22 @@ export async function findUnusedDevices(reader: Reader, userNid: number, keep: n
     [userNid, keep],
   )
   return rows.map((row) => row.device_id)
+}
+
+/** Devices of people that nobody has used since a time, by user; nobody uses a dehydrated one. Reads all devices. */
+export function findStaleDevices(
+  reader: Reader,
+  before: number,
+  atMost: number,
+): Promise<{ readonly user_nid: number; readonly user_id: UserId; readonly device_ids: readonly string[] }[]> {
+  return reader.query(
+    `SELECT d.user_nid, u.user_id, array_agg(d.device_id ORDER BY d.device_id) AS device_ids
+     FROM device d JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid)
+     WHERE coalesce(d.last_seen_at, d.created_at) < $1 AND a.appservice_id IS NULL
+       AND NOT EXISTS (SELECT FROM dehydrated_device h WHERE h.user_nid = d.user_nid AND h.device_id = d.device_id)
+     GROUP BY d.user_nid, u.user_id LIMIT $2`,
+    [before, atMost],
+  )
 }
 
 /** Removes devices with their tokens, keys, signatures and waiting messages. Gives the devices that existed. */

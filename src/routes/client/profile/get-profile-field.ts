@@ -6,8 +6,9 @@ const ALWAYS_THERE = new Set(['displayname', 'avatar_url'])
 
 export const getProfileField = endpoint(
   'GET C/profile/{userId}/{keyName}',
-  { auth: 'none', limited: 'other', also: ['CU/uk.tcpip.msc4133/profile/{userId}/{keyName}'] },
-  async ({ params: { userId, keyName } }, { profiles }) => {
+  { auth: 'optional', guests: true, limited: 'other', also: ['CU/uk.tcpip.msc4133/profile/{userId}/{keyName}'] },
+  async ({ requester, params: { userId, keyName } }, { profiles, profileAccess }) => {
+    await profileAccess.require(requester, userId)
     const value = await profiles.getField(userId, keyName)
     if (value !== undefined) return { [keyName]: value }
     if (ALWAYS_THERE.has(keyName)) return {}

@@ -2,6 +2,9 @@ import { endpoint } from '../../../http/endpoint.ts'
 
 export const getUserProfile = endpoint(
   'GET C/profile/{userId}',
-  { auth: 'none', limited: 'other', also: ['CU/uk.tcpip.msc4133/profile/{userId}'] },
-  ({ params }, { profiles }) => profiles.get(params.userId),
+  { auth: 'optional', guests: true, limited: 'other', also: ['CU/uk.tcpip.msc4133/profile/{userId}'] },
+  async ({ requester, params: { userId } }, { profiles, profileAccess }) => {
+    await profileAccess.require(requester, userId)
+    return profiles.get(userId)
+  },
 )

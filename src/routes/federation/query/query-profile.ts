@@ -11,7 +11,8 @@ const Query = Type.Object({
 export const queryProfile = endpoint(
   'GET F/v1/query/profile',
   { auth: 'server', query: Query },
-  async ({ query: { user_id: userId, field } }, { profiles, config }) => {
+  async ({ query: { user_id: userId, field } }, { profiles, profileAccess, config }) => {
+    profileAccess.requireForServers()
     if (serverOf(userId) !== config.server_name) {
       throw new ProtocolError('M_NOT_FOUND', `${userId} is not a user of this server.`)
     }
