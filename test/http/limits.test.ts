@@ -4,6 +4,7 @@ import { networkOf } from '../../src/domain/network.ts'
 import { addressReader } from '../../src/http/client-address.ts'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import type { Json } from '../support/api.ts'
+import { CLIENT_API } from '../support/interfaces.ts'
 
 let server: AccountServer | undefined
 
@@ -73,6 +74,28 @@ describe('rate limits', () => {
     }
     expect(await guess('198.51.100.100', '@alice:localhost')).toBe(429)
     expect(await guess('198.51.100.100', 'bob')).toBe(403)
+  })
+})
+
+describe('what users send', () => {
+  /** They end something, wait for news, or are limited by what they ask for. */
+  const UNLIMITED = [
+    'DELETE C/devices/{deviceId}',
+    'POST C/account/3pid/delete',
+    'POST C/delete_devices',
+    'POST C/logout',
+    'POST C/logout/all',
+    'POST C1/appservice/{appserviceId}/ping',
+    'POST CU/org.matrix.simplified_msc3575/sync',
+    'POST client/v4/sync',
+    'PUT C/devices/{deviceId}',
+  ]
+
+  it('is limited in its rate, so that nobody stores or has computed much at once', () => {
+    const open = CLIENT_API.filter(({ method, options: { auth, limited } }) => {
+      return method !== 'GET' && auth === 'user' && limited === undefined
+    })
+    expect(open.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(UNLIMITED)
   })
 })
 

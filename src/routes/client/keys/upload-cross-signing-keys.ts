@@ -15,6 +15,7 @@ export const uploadCrossSigningKeys = endpoint(
   'POST C/keys/device_signing/upload',
   {
     auth: 'user',
+    limited: 'other',
     suspended: true,
     body: Body,
     also: ['CU/keys/device_signing/upload'],

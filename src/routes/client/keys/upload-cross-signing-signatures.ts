@@ -5,7 +5,14 @@ import { AnyObject, endpoint } from '../../../http/endpoint.ts'
 
 export const uploadCrossSigningSignatures = endpoint(
   'POST C/keys/signatures/upload',
-  { auth: 'user', suspended: true, guests: true, body: AnyObject, also: ['CU/keys/signatures/upload'] },
+  {
+    auth: 'user',
+    limited: 'other',
+    suspended: true,
+    guests: true,
+    body: AnyObject,
+    also: ['CU/keys/signatures/upload'],
+  },
   async ({ requester, body, bodyOffence }, { keySignatures }) => {
     if (bodyOffence) throw new ProtocolError('M_BAD_JSON', 'The body holds what canonical JSON forbids.')
     return { failures: await keySignatures.upload(requester, readSigned(body)) }

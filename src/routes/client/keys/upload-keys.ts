@@ -13,6 +13,7 @@ export const uploadKeys = endpoint(
   'POST C/keys/upload',
   {
     auth: 'user',
+    limited: 'other',
     suspended: true,
     guests: true,
     body: Body,

@@ -3,7 +3,7 @@ import { requireOwn } from '../own-user.ts'
 
 export const defineFilter = endpoint(
   'POST C/user/{userId}/filter',
-  { auth: 'user', suspended: true, guests: true, body: AnyObject },
+  { auth: 'user', limited: 'other', suspended: true, guests: true, body: AnyObject },
   async ({ requester, params, body }, { filters }) => {
     requireOwn(requester, params.userId)
     return { filter_id: await filters.define(requester.userNid, body) }
