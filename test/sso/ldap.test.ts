@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type AccountServer, startAccountServer } from '../support/account-server.ts'
 import { type Api, openApi, PASSWORD, register } from '../support/api.ts'
+import { Browsing } from '../support/browsing.ts'
 import { type Authority, createAuthority } from '../support/certificate.ts'
 import { BASE, hasSlapd, READER, type Slapd, startSlapd } from '../support/slapd.ts'
 
@@ -98,6 +99,17 @@ describe.skipIf(!hasSlapd())('a directory', () => {
     const filtered = await open({ ...searching, filter: '(employeeType=matrix)' })
     expect((await enter(filtered.api, 'alice', 'rabbit hole')).status).toBe(200)
     expect(await enter(filtered.api, 'carol', 'christmas')).toMatchObject(refused)
+  })
+
+  it('lets people in to the account page too', async () => {
+    const { server } = await open(searching)
+    const browser = new Browsing(server.baseUrl)
+    const page = await browser.open('/_hearth/account')
+    expect((await browser.signIn(page, 'alice', 'wrong')).text).toContain('The user name or the password is wrong.')
+    const account = await browser.signIn(page, 'alice', 'rabbit hole')
+    expect([account.heading, account.text.includes('@alice:localhost')]).toEqual(['Your account', true])
+    // What cannot be undone needs no other password either.
+    expect((await browser.open('/_hearth/account/deactivate')).heading).toBe('Delete your account?')
   })
 
   it('leaves accounts of others alone, unless operators say that names are the same people', async () => {
