@@ -78,7 +78,11 @@ export function startJournalSchedule(deps: Timed & { readonly everyMs: number; r
     const { code, output } = await run(signal)
     if (signal.aborted) return
     if (code === 0) written = newest
-    else log.error({ output: output.trim().slice(-2_000) }, 'what ended, or the log of Postgres, is not beside the backups as it should be')
+    else
+      log.error(
+        { output: output.trim().slice(-2_000) },
+        'what ended, or the log of Postgres, is not beside the backups as it should be',
+      )
   })
 }
 
