@@ -69,9 +69,8 @@ export function startStickyReviews({
   async function review(roomNid: number): Promise<void> {
     waiting.delete(roomNid)
     const { id } = await registry.getByNid(roomNid)
-    await roomQueue.run(id, async () => {
-      for (const { nid } of appeals.of(roomNid)) await reconsider(roomNid, nid)
-    })
+    // One by one: a policy server that is asked may be slow, and other events must not wait for all of them.
+    for (const { nid } of appeals.of(roomNid)) await roomQueue.run(id, () => reconsider(roomNid, nid))
   }
 
   appeals.onDue((roomNid) => {
