@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
 import { displayNameOf } from '../../../core/event/content.ts'
 import type { EventId, UserId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
@@ -43,8 +44,10 @@ export function createSearchReader(parts: {
   ) {
     const { departure } = await access.mustReadTimeline(by, room.id)
     const upTo = departure?.pos ?? room.committed.pos
-    const read = (direction: Direction, after: number, end: number, count: number) =>
-      timeline.page(by, { room, direction, after, upTo: end }, count, () => true, undefined, budget)
+    const read = (direction: Direction, after: number, end: number, wished: number) => {
+      const count = budget.left > 0 ? wished : 0
+      return timeline.page(by, { room, direction, after, upTo: end }, count, () => true, undefined, budget)
+    }
     const [before, after] = await Promise.all([
       read('b', BEGINNING, event.pos - 1, context.before),
       read('f', event.pos, Math.max(upTo, event.pos), context.after),
@@ -89,6 +92,8 @@ export function createSearchReader(parts: {
       writeClientEvent(out.key('result'), event, await fullReading(by, room, [event]))
       if (wish.context) out.key('context').append(await around(by, hit, wish.context, budget))
       out.text('}')
+      // What is in memory is read without a pause.
+      await othersTurn()
     }
     out.text(']')
   }
