@@ -45,28 +45,27 @@ export function createAggregationRows({
     const unknown = wanted.filter(({ aggregates }) => aggregates === undefined)
     const isUnknown = new Set(unknown)
     const fresh = unknown.length === 0 ? [] : await readAndKeep(room, unknown, userId)
-    const known: (readonly [RoomEvent, Aggregates])[] = []
     const asked: (readonly [RoomEvent, Aggregates])[] = []
     for (const event of wanted) {
       const { aggregates } = event
       if (isUnknown.has(event)) continue
       // Its relations changed while others were read.
       if (aggregates === undefined) fresh.push(...(await readAndKeep(room, [event], userId)))
+      else if (!aggregates.rows.some(isThread)) fresh.push(...aggregates.rows)
       else {
-        known.push([event, aggregates])
-        if (aggregates.rows.some(isThread) && !aggregates.repliers.has(userId)) asked.push([event, aggregates])
+        const hasReplied = aggregates.repliers.get(userId)
+        if (hasReplied === undefined) asked.push([event, aggregates])
+        else fresh.push(...rowsFor(aggregates, hasReplied))
       }
     }
-    if (asked.length > 0) {
-      const ids = asked.map(([event]) => nameOf(event))
-      const replied = await threadsRepliedIn(db, room.nid, ids, userId)
-      for (const [event, aggregates] of asked) {
-        rememberReplier(aggregates, userId, replied.has(nameOf(event)))
-        cache.grown(event)
-      }
-    }
-    for (const [, { rows, repliers }] of known) {
-      for (const row of rows) fresh.push(isThread(row) ? { ...row, participated: repliers.get(userId) === true } : row)
+    if (asked.length === 0) return fresh
+    const ids = asked.map(([event]) => nameOf(event))
+    const replied = await threadsRepliedIn(db, room.nid, ids, userId)
+    for (const [event, aggregates] of asked) {
+      const hasReplied = replied.has(nameOf(event))
+      rememberReplier(aggregates, userId, hasReplied)
+      cache.grown(event)
+      fresh.push(...rowsFor(aggregates, hasReplied))
     }
     return fresh
   }
@@ -88,6 +87,10 @@ export function createAggregationRows({
 
   return { read, shared }
 }
+
+/** The rows as a reader gets them. */
+const rowsFor = ({ rows }: Aggregates, participated: boolean): AggregatedRow[] =>
+  rows.map((row) => (isThread(row) ? { ...row, participated } : row))
 
 const isThread = ({ kind }: AggregatedRow): boolean => kind === 'm.thread'
 
