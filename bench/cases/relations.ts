@@ -1,7 +1,7 @@
 import { makeCommunity } from '../community.ts'
 import { latenciesOf, type Measurement, measurement, now } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
-import { openTarget } from '../target.ts'
+import { costOf, openTarget } from '../target.ts'
 
 export const BENCHMARK = 'relations'
 const REPLIES = 10_000
@@ -37,16 +37,22 @@ export async function measureRelations(options: BenchOptions): Promise<Measureme
     const measured: Measurement[] = []
     for (const [variant, path] of paths) {
       const values: number[] = []
-      for (let read = 0; read < READS; read++) {
-        const begun = now()
-        await api.call('GET', path, { token })
-        values.push(now() - begun)
-      }
+      const { serverCpuMs, postgresCpuMs } = await costOf(target, async () => {
+        for (let read = 0; read < READS; read++) {
+          const begun = now()
+          await api.call('GET', path, { token })
+          values.push(now() - begun)
+        }
+        return READS
+      })
       const sorted = values.toSorted((a, b) => a - b)
       const p95 = sorted[Math.floor(sorted.length * 0.95)]!
       const note = `p95 ${p95.toFixed(1)} ms`
       measured.push(
-        measurement({ benchmark: BENCHMARK, variant: `${variant}, 10,000 replies`, ...latenciesOf(values), note }),
+        measurement({
+          ...{ benchmark: BENCHMARK, variant: `${variant}, 10,000 replies`, serverCpuMs, postgresCpuMs, note },
+          ...latenciesOf(values),
+        }),
       )
     }
     await api.close()

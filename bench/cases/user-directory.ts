@@ -2,7 +2,7 @@ import pg from 'pg'
 import { makeCommunity } from '../community.ts'
 import { latenciesOf, type Measurement, measurement, now } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
-import { openTarget } from '../target.ts'
+import { costOf, openTarget } from '../target.ts'
 
 export const BENCHMARK = 'user-directory'
 const USERS = 100_000
@@ -34,16 +34,22 @@ export async function measureUserDirectory(options: BenchOptions): Promise<Measu
     for (const [variant, term] of terms) {
       const values: number[] = []
       let results = 0
-      for (let count = 0; count < SEARCHES; count++) {
-        const begun = now()
-        const answer = await api.call('POST', '/user_directory/search', { token, body: { search_term: term(count) } })
-        values.push(now() - begun)
-        results += answer.results.length
-      }
+      const { serverCpuMs, postgresCpuMs } = await costOf(target, async () => {
+        for (let count = 0; count < SEARCHES; count++) {
+          const begun = now()
+          const answer = await api.call('POST', '/user_directory/search', { token, body: { search_term: term(count) } })
+          values.push(now() - begun)
+          results += answer.results.length
+        }
+        return SEARCHES
+      })
       const p95 = values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.95)]!
       const note = `p95 ${p95.toFixed(1)} ms, ${(results / SEARCHES).toFixed(1)} results`
       measured.push(
-        measurement({ benchmark: BENCHMARK, variant: `${variant}, 100,000 users`, ...latenciesOf(values), note }),
+        measurement({
+          ...{ benchmark: BENCHMARK, variant: `${variant}, 100,000 users`, serverCpuMs, postgresCpuMs, note },
+          ...latenciesOf(values),
+        }),
       )
     }
     await api.close()
