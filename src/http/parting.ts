@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { SMALL_BODY_BYTES } from '../domain/limits.ts'
@@ -11,16 +12,20 @@ export const LINGER_MS = 5_000
  * come, the answer says `Connection: close`, so that the client can read the answer before the connection ends.
  */
 export function partWith(reply: FastifyReply): void {
-  const { raw } = reply.request
-  if (raw.complete || raw.destroyed) return
+  if (discardRest(reply.request.raw)) reply.header('connection', 'close')
+}
+
+/** Discards the rest of a body. @returns whether the answer must say `Connection: close` */
+export function discardRest(raw: IncomingMessage): boolean {
+  if (raw.complete || raw.destroyed) return false
   raw.resume()
-  if (Number(raw.headers['content-length']) <= SMALL_BODY_BYTES && !isBodyWithheld(raw)) return
+  if (Number(raw.headers['content-length']) <= SMALL_BODY_BYTES && !isBodyWithheld(raw)) return false
   const { socket } = raw
-  reply.header('connection', 'close')
   socket.destroySoon = () => {
     socket.end()
     setTimeout(() => cutOff(socket), LINGER_MS).unref()
   }
+  return true
 }
 
 /** After an answer: closes the connection unless the rest of the body comes soon. */

@@ -10,6 +10,7 @@ import {
 } from '../../domain/limits/cluster.ts'
 import { UNIX_PEER } from '../client-address.ts'
 import { askForBody } from '../expect-continue.ts'
+import { discardRest } from '../parting.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
 
 /** Passes whole requests on to the node that serves. */
@@ -76,18 +77,24 @@ export function createForwarder(parts: {
         response.off('close', clientGone)
         resolve(outcome)
       }
-      out.once('error', ({ code = '' }: NodeJS.ErrnoException) => end(NOT_REACHED.test(code) ? 'unsent' : 'in doubt'))
+      out.on('error', ({ code = '' }: NodeJS.ErrnoException) => end(NOT_REACHED.test(code) ? 'unsent' : 'in doubt'))
       out.once('response', (incoming) => {
         if (incoming.headers[NOT_SERVING] !== undefined) {
           incoming.resume()
           end('unsent')
           return
         }
-        response.writeHead(incoming.statusCode ?? 502, answerHeaders(incoming))
+        // An answer may come before the node has read the whole body.
+        request.unpipe(out)
+        const parting = discardRest(request) ? ['connection', 'close'] : []
+        response.writeHead(incoming.statusCode ?? 502, [...answerHeaders(incoming), ...parting])
         pipeline(incoming, response, () => end('answered'))
       })
-      if (body === undefined) whenConnected(out, () => request.pipe(out))
-      else out.end(body)
+      if (body === undefined) {
+        // The node may refuse it by its headers, before any of the body comes.
+        out.flushHeaders()
+        whenConnected(out, () => request.pipe(out))
+      } else out.end(body)
     })
   }
 
@@ -101,7 +108,7 @@ export function createForwarder(parts: {
     do {
       const address = parts.target()
       const outcome = address === undefined ? 'unsent' : await passOnce(address, [request, response], body)
-      if (outcome === 'answered' || response.destroyed) return true
+      if (outcome === 'answered' || response.destroyed || response.headersSent) return true
       const isSpent = body === undefined && request.readableDidRead
       if (isSpent || (outcome === 'in doubt' && !mayRepeat)) return false
       await pause(FORWARD_RETRY_MS)
@@ -118,8 +125,9 @@ export function createForwarder(parts: {
       })
       if (response.destroyed) return
       try {
-        if (!(await passUntilAnswered(request, response, body)) && !response.headersSent)
-          answer(response, 503, 'M_UNKNOWN', 'No node serves just now. Send the request again in a few seconds.')
+        if (await passUntilAnswered(request, response, body)) return
+        discardRest(request)
+        answer(response, 503, 'M_UNKNOWN', 'No node serves just now. Send the request again in a few seconds.')
       } finally {
         if (body !== undefined) keptBytes -= Number(request.headers['content-length'] ?? 0)
       }

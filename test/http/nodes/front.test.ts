@@ -108,6 +108,32 @@ describe('a node that stands by', () => {
     expect(JSON.parse(await answered)).toMatchObject({ method: 'PUT', body: 'body' })
   })
 
+  it('brings an answer that comes before the body has been read, and the next request finds its way', async () => {
+    first.front.serve((request, response) => {
+      if (request.method !== 'POST') return echo(request, response)
+      // As the server does: it answers at once, and discards the rest.
+      request.resume()
+      response.writeHead(413).end('too long')
+    }, always)
+    second.front.passTo(first.front.address)
+    for (let n = 0; n < 3; n++) {
+      const refused = await fetch(second.url, { method: 'POST', body: 'x'.repeat(2_000_000) })
+      expect([refused.status, await refused.text()]).toEqual([413, 'too long'])
+      expect((await fetch(second.url, { method: 'OPTIONS' })).status).toBe(201)
+    }
+    const { hostname, port } = new URL(second.url)
+    const withheld = await new Promise<number | undefined>((resolve, reject) => {
+      const asked = request({ hostname, port, method: 'POST', headers: { 'content-length': 2_000_000 } })
+      asked.once('response', (incoming) => {
+        resolve(incoming.statusCode)
+        asked.destroy()
+      })
+      asked.once('error', reject)
+      asked.flushHeaders()
+    })
+    expect(withheld).toBe(413)
+  })
+
   it('lets a client say nothing about its address', async () => {
     first.front.serve(echo, always)
     second.front.passTo(first.front.address)
