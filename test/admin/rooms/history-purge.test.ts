@@ -206,6 +206,31 @@ describe('a purge', () => {
     expect(ids).toHaveLength(2)
   })
 
+  test('is refused in words while the room is being joined, and nothing of it is done', async () => {
+    const { room, ids } = await shared(['one', 'two'])
+    // Its members come from a server that is away.
+    await sql(
+      `INSERT INTO room_filling (room_nid, resident, servers, join_event_id, since)
+       SELECT room_nid, '127.0.0.1:1', '{127.0.0.1:1}', e.event_id, 0 FROM room JOIN event e USING (room_nid)
+       WHERE room_id = $1 AND e.type = 'm.room.member' ORDER BY event_nid DESC LIMIT 1`,
+      [room],
+    )
+    await office.server.restart()
+    for (const body of [{}, { purge_up_to_ts: Date.now(), delete_local_events: true }]) {
+      const path = 'purge_up_to_ts' in body ? '' : `/${enc(ids[1]!)}`
+      const refused = await office.ask('POST', `/v1/purge_history/${enc(room)}${path}`, body)
+      expect([refused.status, refused.body.errcode, refused.body.error]).toEqual([
+        400,
+        'M_UNKNOWN',
+        expect.stringContaining('still joining'),
+      ])
+    }
+    expect(await jsonOf(room)).toContain('"one"')
+    await sql('DELETE FROM room_filling')
+    await office.server.restart()
+    expect(await purge(room, ids[1]!)).toMatchObject({ status: 'complete', events_removed: 1 })
+  })
+
   test('of a room that is gone keeps no other waiting', async () => {
     const { room, ids } = await shared(['one', 'two'])
     await sql(

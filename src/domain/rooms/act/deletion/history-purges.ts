@@ -33,7 +33,7 @@ export interface HistoryPurges {
    * @param withLocal whether messages of users of this server go too: there may be no other copy of them
    * @returns the purge's id
    * @throws ProtocolError `M_NOT_FOUND` for an unknown room or event, or when nothing is older; `M_INVALID_PARAM` for an event of another
-   *   room; `M_UNKNOWN` (400) while another purge of the room is under way
+   *   room; `M_UNKNOWN` (400) while another purge of the room is under way, or the room is being joined
    */
   begin(roomId: RoomId, point: PurgePoint, withLocal: boolean): Promise<string>
   /**
@@ -133,6 +133,10 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     async begin(roomId, point, withLocal) {
       const room = await registry.get(roomId)
       if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
+      if (room.partialState) {
+        const text = 'This server is still joining this room: ask again when it knows all its members.'
+        throw new ProtocolError('M_UNKNOWN', text, { status: 400 })
+      }
       const { pos, nid } = await pointIn(room, point)
       const id = await insert(room, { up_to_pos: pos - 1, up_to_nid: nid, with_local: withLocal, is_by_age: false })
       if (id !== undefined) return id

@@ -65,7 +65,7 @@ export function createRetentionRounds(parts: {
   async function expire(roomNid: number): Promise<void> {
     const room = await registry.getByNid(roomNid)
     const lifetime = await lifetimes.of(room)
-    if (lifetime === undefined) return
+    if (lifetime === undefined || room.partialState) return
     const over = await end(lifetime)
     const after = Math.max(room.purgedTo, Number.MIN_SAFE_INTEGER)
     const kept = await firstKept(db.bulk, room.nid, { after, ...over, upToTs: Number.MAX_SAFE_INTEGER })
