@@ -198,6 +198,19 @@ describe('in a cluster', () => {
     await expect(second.joined).rejects.toThrow(StandByEnded)
   })
 
+  it('a node that stands by for a command knows nobody to pass requests on to', async () => {
+    const first = node({ address: '' })
+    await joinNodes(first)
+    const told: (string | undefined)[] = []
+    const stopping = new AbortController()
+    const standBy = { signal: stopping.signal, serving: (address: string | undefined) => void told.push(address) }
+    const second = joinNodes({ ...node(), standBy })
+    await waitUntil('standing by', () => told.length > 0)
+    stopping.abort()
+    await expect(second).rejects.toThrow(StandByEnded)
+    expect(told).toEqual([undefined])
+  })
+
   it('a process that cannot stand by says so after a while', { timeout: 60_000 }, async () => {
     await joinNodes(node())
     await expect(joinNodes(node())).rejects.toThrow('a node of this cluster serves')

@@ -99,7 +99,8 @@ async function attempt(
     const found = await findNode(parts.db, WRITER)
     if (isServing(found)) mustFit(parts.own, found)
     const lease = isServing(found) ? undefined : await take(parts, found)
-    return lease === undefined ? { serving: isServing(found) ? found.address : undefined } : { lease }
+    if (lease !== undefined) return { lease }
+    return { serving: isServing(found) && found.address !== '' ? found.address : undefined }
   } catch (error) {
     if (isFirst || (error as { status?: number }).status !== 503) throw error
     return { serving: undefined }

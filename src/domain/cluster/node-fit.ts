@@ -11,7 +11,7 @@ export function isServing(row: NodeRow | undefined): row is NodeRow {
 
 /** @throws NodeRefused if this process cannot be a node beside the one that serves */
 export function mustFit(own: NodeFacts, other: NodeRow): void {
-  const there = `the node at ${other.address}`
+  const there = other.address === '' ? 'a command that works in place of a node' : `the node at ${other.address}`
   if (own.cluster === undefined)
     throw new NodeRefused(
       `${there} uses this database: to stand by for it, give this one the same cluster.secret; else give it a database of its own`,

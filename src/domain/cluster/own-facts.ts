@@ -23,7 +23,8 @@ export async function ownFacts(parts: {
   const files = hasFiles ? await filePlaceOf(config, random) : ''
   return {
     holder: random.bytes(8).toString('hex'),
-    address: parts.address ?? `${config.listen.host}:${config.listen.port}`,
+    // Where a command that works in place of a server listens, nobody does: nothing may be passed on to it.
+    address: parts.address ?? (secret === undefined ? `${config.listen.host}:${config.listen.port}` : ''),
     release: version,
     get keys() {
       return `${signingKey.keyId} ${signingKey.publicKey} ${identityKeys.current.publicKey}`

@@ -5,7 +5,7 @@ import { UNIX_PEER } from '../client-address.ts'
 import type { Connections } from '../connections.ts'
 import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
 import { createForwarder } from './forwarder.ts'
-import { nodeListener } from './node-listener.ts'
+import { answer, NODE_PROOF, nodeListener } from './node-listener.ts'
 
 /** What has the requests of clients and of other nodes: it passes them on, until this node serves. */
 export interface Front {
@@ -60,6 +60,9 @@ export async function openFront({ secret, host, port, connections, now, answersI
     routing(request, response) {
       const listener = serving()
       if (listener !== undefined) listener(request, response)
+      // Passed on by mistake to where clients are served: it must not go round in a circle.
+      else if (request.headers[NODE_PROOF] !== undefined)
+        answer(response, 503, 'M_UNKNOWN', 'This node does not serve, and was asked by one that does not either.')
       else if (!answersItself(request, response)) void forwarder.pass(request, response)
     },
     passTo(there) {

@@ -7,7 +7,7 @@ import type { Reader } from '../db/db.ts'
 export interface NodeFacts {
   /** A random name of the process, which its connections to the database bear too. */
   readonly holder: string
-  /** Where it listens, for operators. */
+  /** Where it listens: for other nodes, or alone for clients. Empty if nowhere. */
   readonly address: string
   readonly release: string
   /** Its public keys. */

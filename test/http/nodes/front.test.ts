@@ -141,6 +141,12 @@ describe('a node that stands by', () => {
     expect(await answer.json()).toMatchObject({ address: '127.0.0.1' })
   })
 
+  it('passes nothing on that was passed on already', async () => {
+    const { hostname, port } = new URL(second.url)
+    second.front.passTo(`${hostname}:${port}`)
+    expect((await fetch(second.url)).status).toBe(503)
+  })
+
   it('answers itself what is about itself', async () => {
     expect(await (await fetch(`${second.url}/health/live`)).text()).toBe('alive')
     expect(await second.front.isOpen()).toBe(true)
