@@ -201,14 +201,14 @@ describe('in a cluster', () => {
   it('a node that stands by for a command knows nobody to pass requests on to', async () => {
     const first = node({ address: '' })
     await joinNodes(first)
-    const told: (string | undefined)[] = []
+    const heard: (string | undefined)[] = []
     const stopping = new AbortController()
-    const standBy = { signal: stopping.signal, serving: (address: string | undefined) => void told.push(address) }
+    const standBy = { signal: stopping.signal, serving: (address: string | undefined) => void heard.push(address) }
     const second = joinNodes({ ...node(), standBy })
-    await waitUntil('standing by', () => told.length > 0)
+    await waitUntil('standing by', () => heard.length > 0)
     stopping.abort()
     await expect(second).rejects.toThrow(StandByEnded)
-    expect(told).toEqual([undefined])
+    expect(heard).toEqual([undefined])
   })
 
   it('a process that cannot stand by says so after a while', { timeout: 60_000 }, async () => {
