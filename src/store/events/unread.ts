@@ -61,14 +61,20 @@ export interface UnreadRow {
   readonly own_highlights: number
 }
 
-/** Whom the user ignored when. Of those of a list from before that was noted only the list is known. */
-const IGNORING = `ignoring AS MATERIALIZED (
-       SELECT sender.user_nid, s.since_nid, coalesce(s.until_nid, 9223372036854775807) AS until_nid
-       FROM ignored_sender s JOIN matrix_user sender ON sender.user_id = s.sender_id WHERE s.user_nid = $1
-       UNION ALL
-       SELECT sender.user_nid, 0, 9223372036854775807 FROM matrix_user sender WHERE sender.user_id = ANY($4::text[])
-       AND NOT EXISTS (SELECT FROM ignored_sender s WHERE s.user_nid = $1 AND s.sender_id = sender.user_id AND s.until_nid IS NULL)
-     )`
+/**
+ * Events whose sender the user ignored when they came: they count for all, and for the user they do not. Of senders of a list from before
+ * that was noted only the list is known. All look-ups are by keys, however long the lists are.
+ */
+const IGNORED_EVENTS = `SELECT i.room_pos, 0, 0, 1 FROM ignored_event i
+         CROSS JOIN LATERAL (SELECT user_id FROM matrix_user u WHERE u.user_nid = i.sender_nid OFFSET 0) sender
+         CROSS JOIN LATERAL (SELECT (
+           SELECT coalesce(s.until_nid >= i.event_nid, true) FROM ignored_sender s
+           WHERE s.user_nid = $1 AND s.sender_id = sender.user_id AND s.since_nid < i.event_nid
+           ORDER BY s.since_nid DESC LIMIT 1) AS is_noted OFFSET 0) noted
+         WHERE (cardinality($4::text[]) > 0 OR (SELECT EXISTS (SELECT FROM ignored_sender WHERE user_nid = $1)))
+           AND i.room_nid = place.room_nid AND i.root_id = place.root_id AND i.room_pos > place.from_pos
+           AND (is_noted OR ((sender.user_id IN (SELECT unnest($4::text[]))) IS TRUE AND NOT EXISTS (
+             SELECT FROM ignored_sender s WHERE s.user_nid = $1 AND s.sender_id = sender.user_id AND s.until_nid IS NULL OFFSET 0)))`
 
 /**
  * What is unread for a user in rooms, in the main timeline and in those threads that are not read. Rooms that the user was never in are
@@ -85,7 +91,7 @@ export function getUnread(
   ignored: readonly string[],
 ): Promise<UnreadRow[]> {
   return reader.query<UnreadRow>(
-    `WITH ${IGNORING}, mark AS (
+    `WITH mark AS (
        SELECT m.room_nid, room.room_id, room.last_pos AS up_to, main.room_pos AS read_pos, greatest(joined.room_pos, read.whole) AS floor,
          f.room_pos AS counted_from, CASE WHEN f.room_pos > main.room_pos THEN f.notifiable ELSE main.notifiable END AS notifiable
        FROM room_member m JOIN room ON room.room_nid = m.room_nid ${JOINED} ${READ} ${MAIN}
@@ -125,10 +131,7 @@ export function getUnread(
          SELECT room_pos, notifies, highlights, counts FROM unread_event u
          WHERE u.user_nid = $1 AND u.room_nid = place.room_nid AND u.root_id = place.root_id AND u.room_pos > place.from_pos
          UNION ALL
-         SELECT room_pos, 0, 0, 1 FROM ignored_event i
-         WHERE (SELECT count(*) FROM ignoring) > 0 AND i.room_nid = place.room_nid AND i.root_id = place.root_id
-           AND i.room_pos > place.from_pos AND EXISTS (SELECT FROM ignoring
-             WHERE ignoring.user_nid = i.sender_nid AND i.event_nid > ignoring.since_nid AND i.event_nid <= ignoring.until_nid)) own_event) kept`,
+         ${IGNORED_EVENTS}) own_event) kept`,
     [userNid, roomNids, maxThreads, ignored],
   )
 }
