@@ -147,6 +147,7 @@ export async function openPolicyLists(parts: {
       if (!(await db.tx((tx) => deletePolicyList(tx, roomId)))) {
         throw new ProtocolError('M_NOT_FOUND', 'This room is no policy list of this server.')
       }
+      reader.forget(roomId)
       await refresh()
     },
   }
