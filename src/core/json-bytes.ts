@@ -14,7 +14,7 @@ const SHORT_TEXT = 64
  * Where the answer that is being written puts its pieces, so that thousands of them make no objects. When another answer is written, or when
  * it is full, its content becomes a piece of the answer that wrote it.
  */
-const desk = Buffer.allocUnsafeSlow(64 * 1024)
+const desk = Buffer.allocUnsafeSlow(256 * 1024)
 let written = 0
 let writer: JsonBytes | undefined
 

@@ -307,8 +307,8 @@ function writeRooms(out: JsonBytes, rooms: Readonly<Record<string, readonly Sect
 
 function writeSections(out: JsonBytes, some: readonly Section[]): void {
   for (let place = 0; place < some.length; place++) {
-    const { roomId, json } = some[place]!
-    out.key(roomId, place === 0).append(json)
+    const section = some[place]!
+    section.write(out.key(section.roomId, place === 0))
   }
 }
 

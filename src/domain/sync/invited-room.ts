@@ -1,5 +1,4 @@
 import type { UserId } from '../../core/ids.ts'
-import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import { getStrippedState } from '../../store/events/stripped-state.ts'
 import { inviteState } from '../rooms/remote/invite-state.ts'
@@ -31,5 +30,6 @@ export async function invitedSection(look: Look, news: RoomNews): Promise<Sectio
     return undefined
   const events = member ? [...state, strippedState(member)] : state
   const name = news.membership.membership === 'knock' ? 'knock_state' : 'invite_state'
-  return { roomId: room.id, json: new JsonBytes().text(`{"${name}":{"events":${writeJson(events)}}}`) }
+  const json = `{"${name}":{"events":${writeJson(events)}}}`
+  return { roomId: room.id, write: (out) => void out.text(json) }
 }

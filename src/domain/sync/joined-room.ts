@@ -71,16 +71,20 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
     !slice.limited &&
     extras.isEmpty
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
-  const out = new JsonBytes().text('{"timeline":')
-  writeTimeline(out, look, room, slice, { membershipAt, relations }, ghosts)
-  out.text(`,"${stateName(look)}":{"events":`)
-  writeState(out, look, state).text('}').append(extras)
-  if (sticky.length > 0) writeEventList(out.text(`,"${STICKY}":{"events":`), look, sticky).text('}')
-  if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
   const counting = look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room))
   const unread = counting instanceof Promise ? await counting : counting
-  writeUnread(out, look, unread)
-  return { roomId: room.id, json: out }
+  return {
+    roomId: room.id,
+    write(out) {
+      out.text('{"timeline":')
+      writeTimeline(out, look, room, slice, { membershipAt, relations }, ghosts)
+      out.text(`,"${stateName(look)}":{"events":`)
+      writeState(out, look, state).text('}').append(extras)
+      if (sticky.length > 0) writeEventList(out.text(`,"${STICKY}":{"events":`), look, sticky).text('}')
+      if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
+      writeUnread(out, look, unread)
+    },
+  }
 }
 
 /** The state that the client knows. Undefined when the user was not in the room at the client's position, so that all of it is new. */

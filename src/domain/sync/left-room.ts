@@ -39,7 +39,7 @@ export async function leftSection(look: Look, news: RoomNews): Promise<Section |
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(last.before))}}`)
   out.text(`,"${stateName(look)}":{"events":`)
   writeState(out, look, await loadState(look, room, nids)).text('}}')
-  return { roomId: room.id, json: out }
+  return { roomId: room.id, write: (answer) => void answer.append(out) }
 }
 
 /** The end of a room's timeline, as a user saw it who is out of the room. */
@@ -130,7 +130,7 @@ function declinedSection(look: Look, room: Room, leaving: RoomEvent): Section {
   const out = new JsonBytes().text('{"timeline":{"events":')
   writeEventList(out, look, [leaving]).text(`,"limited":false},"${stateName(look)}":{"events":`)
   writeEventList(out, look, look.request.stateAfter ? [leaving] : []).text('}}')
-  return { roomId: room.id, json: out }
+  return { roomId: room.id, write: (answer) => void answer.append(out) }
 }
 
 /** Whether state resolution took the user out of the room: by an event that is older than the client's position, or by none at all. */

@@ -52,7 +52,8 @@ export interface RoomNews {
 /** A room's part of the answer. */
 export interface Section {
   readonly roomId: string
-  readonly json: JsonBytes
+  /** Writes it to the answer. Everything that it needs was read. */
+  write(out: JsonBytes): void
 }
 
 /** Whether a resync of the room completed within a span. */
