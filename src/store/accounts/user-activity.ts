@@ -1,5 +1,6 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
+import { decodable } from '../db/decodable.ts'
 
 // Tables read: room_member, state_key, state_change, event
 
@@ -14,7 +15,7 @@ export async function countSentInvites(reader: Reader, userNid: number, since: n
   const [row] = await reader.query<{ count: number }>(
     `SELECT count(DISTINCT e.event_nid)::int AS count ${CHANGES}
      WHERE m.user_nid = $1 AND e.sender_nid = $1 AND e.origin_server_ts >= $2
-       AND e.json::json #>> '{content,membership}' = 'invite'`,
+       AND ${decodable('e.json')} #>> '{content,membership}' = 'invite'`,
     [userNid, since],
   )
   return row?.count ?? 0
@@ -29,7 +30,7 @@ export async function countJoinedRooms(
   const [row] = await reader.query<{ count: number }>(
     `SELECT count(DISTINCT e.room_nid)::int AS count ${CHANGES}
      WHERE m.user_nid = $1 AND k.state_key = $2 AND e.origin_server_ts >= $3
-       AND e.json::json #>> '{content,membership}' = 'join'`,
+       AND ${decodable('e.json')} #>> '{content,membership}' = 'join'`,
     [user.userNid, user.userId, since],
   )
   return row?.count ?? 0

@@ -1,5 +1,6 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
+import { decodable } from '../db/decodable.ts'
 
 // Tables: account, matrix_user, profile_field, device
 
@@ -22,9 +23,9 @@ export interface SurveyedUser {
   readonly last_seen_at: number | null
 }
 
-const DISPLAYNAME = `p.value::json #>> '{}'`
+const DISPLAYNAME = `${decodable('p.value')} #>> '{}'`
 const FIELD = (name: string) =>
-  `(SELECT value::json #>> '{}' FROM profile_field p WHERE p.user_nid = a.user_nid AND p.name = '${name}')`
+  `(SELECT ${decodable('value')} #>> '{}' FROM profile_field p WHERE p.user_nid = a.user_nid AND p.name = '${name}')`
 
 const ORDERS = {
   name: 'u.user_id',

@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../db/db.ts'
+import { decodable } from '../db/decodable.ts'
 
 // Tables: undone; read: account, event, media_content, cross_signing_key, key_signature, account_data, blocked_room
 
@@ -77,7 +78,7 @@ const IDENTITY = `SELECT json_build_object(
   'secrets', (SELECT coalesce(json_agg(json_build_object('type', type, 'content', content)), '[]') FROM account_data
     WHERE user_nid = u.nid AND room_id = '' AND NOT is_deleted AND octet_length(content) <= ${MAX_SECRET_BYTES} AND type IN (
       'm.cross_signing.master', 'm.cross_signing.self_signing', 'm.cross_signing.user_signing', 'm.secret_storage.default_key',
-      (SELECT 'm.secret_storage.key.' || (d.content::json ->> 'key') FROM account_data d
+      (SELECT 'm.secret_storage.key.' || (${decodable('d.content')} ->> 'key') FROM account_data d
        WHERE d.user_nid = u.nid AND d.room_id = '' AND d.type = 'm.secret_storage.default_key' AND NOT d.is_deleted)))
   )::text FROM (SELECT (what::json ->> 0)::bigint AS nid) AS u`
 

@@ -1,5 +1,6 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
+import { decodable } from '../db/decodable.ts'
 import { MEDIA_COLUMNS, type MediaRow } from './media.ts'
 
 // Tables: media, media_content, quarantine_change, matrix_user, profile_field, event
@@ -68,7 +69,7 @@ export async function surveyUsage(
   const isNamed = query.term !== undefined || order === 'user_id' || order === 'displayname'
   const isShown = query.term !== undefined || order === 'displayname'
   const shown = isShown ? `LEFT JOIN profile_field p ON p.user_nid = used.user_nid AND p.name = 'displayname'` : ''
-  const displayname = `p.value::json #>> '{}'`
+  const displayname = `${decodable('p.value')} #>> '{}'`
   const chosen =
     query.term === undefined
       ? ''
@@ -85,7 +86,7 @@ export async function surveyUsage(
        FROM used ${isNamed ? 'JOIN matrix_user u USING (user_nid)' : ''} ${shown} ${chosen}),
      page AS (SELECT * FROM found ORDER BY place ${way} NULLS LAST, user_nid LIMIT $3 OFFSET $4)
      SELECT user_id, media_count, media_length, (SELECT count(*) FROM found) AS total,
-       (SELECT value::json #>> '{}' FROM profile_field f WHERE f.user_nid = page.user_nid AND f.name = 'displayname') AS displayname
+       (SELECT ${decodable('value')} #>> '{}' FROM profile_field f WHERE f.user_nid = page.user_nid AND f.name = 'displayname') AS displayname
      FROM page JOIN matrix_user USING (user_nid) ORDER BY place ${way} NULLS LAST, user_nid`,
     [query.after ?? null, query.until ?? null, limit, from, ...(query.term === undefined ? [] : [query.term])],
   )

@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../db/db.ts'
+import { decodable } from '../db/decodable.ts'
 
 // Tables: account, media, media_content, media_thumbnail, url_preview, profile_field, state_key, event
 
@@ -111,8 +112,8 @@ export async function mediaOfEnded(reader: Reader, before: number, atMost: numbe
 /** The avatar URIs of this server's users, and all that rooms ever had, unparsed. */
 export async function avatarUris(reader: Reader): Promise<string[]> {
   const rows = await reader.query<{ uri: string | null }>(
-    `SELECT value::json #>> '{}' AS uri FROM profile_field WHERE name = 'avatar_url'
-     UNION SELECT e.json::json #>> '{content,url}' FROM state_key k JOIN event e ON e.room_nid = k.room_nid AND e.key_id = k.key_id
+    `SELECT ${decodable('value')} #>> '{}' AS uri FROM profile_field WHERE name = 'avatar_url'
+     UNION SELECT ${decodable('e.json')} #>> '{content,url}' FROM state_key k JOIN event e ON e.room_nid = k.room_nid AND e.key_id = k.key_id
        WHERE k.type = 'm.room.avatar'`,
   )
   return rows.flatMap(({ uri }) => uri ?? [])

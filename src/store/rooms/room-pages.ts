@@ -1,5 +1,6 @@
 import type { EventId, UserId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
+import { decodable } from '../db/decodable.ts'
 import type { SurveyedRoom } from './room-survey.ts'
 
 // Tables: room, room_member, room_alias, published_room, state_key, state_change, event, account, matrix_user
@@ -23,13 +24,6 @@ export interface PagedRoom extends SurveyedRoom {
   readonly last_pos: number
   readonly total: number
 }
-
-/**
- * An event's JSON with spaces in place of escapes such as \u0000. Postgres refuses to decode some of them, and one event of somebody who
- * knows that would spoil every list that it is in.
- */
-const decodable = (json: string) => `(CASE WHEN position('\\u' IN ${json}) = 0 THEN ${json}
-    ELSE regexp_replace(replace(${json}, '\\\\', ''), '\\\\u[0-9a-fA-F]{4}', ' ', 'g') END)::json`
 
 const NAME = `(SELECT ${decodable('e.json')} FROM state_key k CROSS JOIN LATERAL (
     SELECT c.event_nid FROM state_change c WHERE c.room_nid = k.room_nid AND c.key_id = k.key_id AND c.chain = 0 AND c.seq <= r.state_seq

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { login, PASSWORD } from '../../support/api.ts'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { decodable } from '../../../src/store/db/decodable.ts'
+import { createRoom, type Json, login, PASSWORD } from '../../support/api.ts'
 import { type Office, openOffice } from '../office.ts'
 
 let office: Office
@@ -231,4 +232,42 @@ test('the version is told to everybody, free names to administrators', async () 
   expect((await office.api.call('GET', '/_synapse/admin/v1/server_version')).server_version).toMatch(/^Hearth /)
   expect(await office.call('GET', '/v1/username_available?username=free')).toEqual({ available: true })
   expect((await office.ask('GET', '/v1/username_available?username=boss')).body.errcode).toBe('M_USER_IN_USE')
+})
+
+describe('a display name that Postgres refuses to decode', () => {
+  it('spoils no list and no count', async () => {
+    const odd = await office.person('odd')
+    const own = { token: odd.token }
+    // Half of a character, as an escape.
+    const answer = await fetch(`${office.server.baseUrl}/_matrix/client/v3/profile/${odd.userId}/displayname`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${odd.token}`, 'content-type': 'application/json' },
+      body: '{"displayname":"Half \\ud800"}',
+    })
+    expect(answer.status).toBe(200)
+    const room = await createRoom(office.api, odd.token, { preset: 'public_chat' })
+    const settings = { colour: 'blue', key: '\ud800' }
+    const secrets = `/user/${odd.userId}/account_data/m.secret_storage.default_key`
+    await office.api.call('PUT', secrets, { ...own, body: settings })
+    for (const query of ['', '?name=half', '?order_by=displayname']) {
+      const { users } = await office.call('GET', `/v2/users${query}`)
+      expect(users.map(({ name }: Json) => name)).toContain(odd.userId)
+    }
+    expect((await office.call('GET', `/v2/users/${odd.userId}`)).name).toBe(odd.userId)
+    for (const path of [
+      `/v1/users/${odd.userId}/sent_invite_count?from_ts=0`,
+      `/v1/users/${odd.userId}/cumulative_joined_room_count?from_ts=0`,
+      '/v1/statistics/users/media?order_by=displayname',
+      `/v1/rooms/${room}/members`,
+    ]) {
+      expect((await office.ask('GET', path)).status, path).toBe(200)
+    }
+    const old = `/v1/media/delete?before_ts=${Date.now()}&keep_profiles=true`
+    expect((await office.ask('POST', old, {})).status).toBe(200)
+    const { db } = office.server.database
+    const [state] = await db.query<{ key: string }>(
+      `SELECT ${decodable('content')} ->> 'key' AS key FROM account_data WHERE type = 'm.secret_storage.default_key'`,
+    )
+    expect(state?.key).toBe(' ')
+  })
 })
