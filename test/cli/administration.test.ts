@@ -8,7 +8,8 @@ import { runProgramHere } from '../support/run-hearth.ts'
 let server: ChildServer
 let api: Api
 beforeAll(async () => {
-  server = await startChildServer({ env: { HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4' } })
+  const env = { HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4', HEARTH__RATE_LIMITS__ENABLED: 'false' }
+  server = await startChildServer({ env })
   api = openApi(server.baseUrl)
 })
 afterAll(async () => {
