@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
 import { signJson } from '../../src/core/signing/json-signature.ts'
 import { redo } from '../../src/store/backup/redo.ts'
-import type { Undone } from '../../src/store/backup/undone.ts'
+import { type Undone, undoneSince } from '../../src/store/backup/undone.ts'
 import { type CrossSigner, crossSigner, type DeviceMaker, deviceMaker } from '../keys/key-maker.ts'
 import { type Account, type Api, createRoom, type Json, login, openApi, PASSWORD, register } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -255,4 +255,44 @@ test('what the release before noted, which knows less, is passed over', async ()
   ] as unknown as Undone[]
   const by = { now: 1, eventPosition: 1 }
   expect(await database.db.tx((tx) => redo(tx, undone, by))).toMatchObject({ cross_signing: 0, block: 0, account: 0 })
+})
+
+test('an account whose data has a text that Postgres cannot hold keeps no journal from being written', async () => {
+  const { userId, token } = await register(kept.api, 'escapes')
+  const { db } = kept.server.database
+  const path = `/user/${enc(userId)}/account_data/m.secret_storage.default_key`
+  await kept.api.call('PUT', path, { token, body: { key: 'one\u0000' } })
+  await db.tx((tx) =>
+    tx.query(
+      `INSERT INTO undone (at, kind, what)
+       SELECT 1, 'cross_signing', json_build_array(user_nid)::text FROM matrix_user WHERE user_id = $1`,
+      [userId],
+    ),
+  )
+  expect((await undoneSince(db, 0, 1)).map(([kind]) => kind)).toEqual(['cross_signing'])
+})
+
+test('of several journals that tell of a room or a file, the newest counts', async () => {
+  const database = await createTestDatabase()
+  databases.push(database)
+  const { db } = database
+  const block = { blocked_by: '@admin:kept.test', blocked_at: 1 }
+  const digest = Buffer.alloc(32, 7)
+  await db.tx((tx) =>
+    tx.query(
+      'INSERT INTO media_content (digest, bytes, is_stored, is_loose, wanted_at) VALUES ($1, 1, true, false, 0)',
+      [digest],
+    ),
+  )
+  const undone: Undone[] = [
+    ['block', '!blocked:kept.test', null],
+    ['quarantine', digest.toString('hex'), null],
+    ['block', '!freed:kept.test', block],
+    ['block', '!blocked:kept.test', block],
+    ['quarantine', digest.toString('hex'), '@admin:kept.test'],
+    ['block', '!freed:kept.test', null],
+  ]
+  await db.tx((tx) => redo(tx, undone, { now: 1, eventPosition: 1 }))
+  expect(await db.query('SELECT room_id FROM blocked_room')).toEqual([{ room_id: '!blocked:kept.test' }])
+  expect(await db.query('SELECT quarantined_by FROM media_content')).toEqual([{ quarantined_by: '@admin:kept.test' }])
 })

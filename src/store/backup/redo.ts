@@ -32,15 +32,20 @@ export async function redo(
   for (const some of portions(of('device'))) counts.device += await removeDevices(tx, some)
   for (const [, userNid, standing] of of('account')) counts.account += await settleAccount(tx, userNid, standing, by)
   for (const some of portions(of('media'))) counts.media += await removeMedia(tx, some)
-  for (const some of portions(of('quarantine'))) counts.quarantine += await hideMedia(tx, some)
+  for (const some of portions(newestOfEach(of('quarantine')))) counts.quarantine += await hideMedia(tx, some)
   for (const some of portions(of('event'))) counts.event += await redactEvents(tx, some)
   counts.purge = await purgeHistory(tx, of('purge'), by)
   counts.deletion = await deleteRooms(tx, of('deletion'), by.now)
   for (const [, userNid, identity] of of('cross_signing'))
     if (identity !== undefined) counts.cross_signing += await setIdentity(tx, userNid, identity)
   for (const some of portions(of('key_backup'))) counts.key_backup += await deleteBackupsOfKeys(tx, some)
-  for (const some of portions(of('block'))) counts.block += await setBlocks(tx, some)
+  for (const some of portions(newestOfEach(of('block')))) counts.block += await setBlocks(tx, some)
   return counts
+}
+
+/** Several journals may tell of one thing: it is as the newest says, which comes last. */
+function newestOfEach<Row extends readonly [Kind, string, ...unknown[]]>(rows: readonly Row[]): Row[] {
+  return [...new Map(rows.map((row) => [row[1], row])).values()]
 }
 
 function* portions<Row>(rows: readonly Row[]): Generator<readonly Row[]> {
