@@ -111,7 +111,9 @@ export function openDatabase(options: DatabaseOptions): Database {
       const prepare = (client: pg.Client) => client.query('SET synchronous_commit = off').then(() => {})
       const connection = new PipelinedConnection(config, { prepare })
       owned.push(connection)
-      return connection as unknown as Tx & { close(): Promise<void> }
+      const query: Reader['query'] = (text, values) =>
+        mayWrite === undefined || mayWrite() ? connection.query(text, values) : Promise.reject(unavailable())
+      return { query, close: () => connection.close() } as Tx & { close(): Promise<void> }
     },
     waiting: () => pool.waitingCount,
     pool: () => ({ open: pool.totalCount, idle: pool.idleCount }),
