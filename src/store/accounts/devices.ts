@@ -73,19 +73,23 @@ export async function findUnusedDevices(reader: Reader, userNid: number, keep: n
   return rows.map((row) => row.device_id)
 }
 
-/** Devices of people that nobody has used since a time, by user; nobody uses a dehydrated one. Reads all devices. */
+/**
+ * Devices of people that nobody has used for so long, by user; nobody uses a dehydrated one. Time in which no device at all was seen does
+ * not count: the server was away, or was restored. Reads all devices.
+ */
 export function findStaleDevices(
   reader: Reader,
-  before: number,
+  { now, unusedMs }: { readonly now: number; readonly unusedMs: number },
   atMost: number,
 ): Promise<{ readonly user_nid: number; readonly user_id: UserId; readonly device_ids: readonly string[] }[]> {
   return reader.query(
     `SELECT d.user_nid, u.user_id, array_agg(d.device_id ORDER BY d.device_id) AS device_ids
      FROM device d JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid)
-     WHERE coalesce(d.last_seen_at, d.created_at) < $1 AND a.appservice_id IS NULL
+     WHERE coalesce(d.last_seen_at, d.created_at) < least($1, (SELECT max(coalesce(last_seen_at, created_at)) FROM device)) - $2
+       AND a.appservice_id IS NULL
        AND NOT EXISTS (SELECT FROM dehydrated_device h WHERE h.user_nid = d.user_nid AND h.device_id = d.device_id)
-     GROUP BY d.user_nid, u.user_id LIMIT $2`,
-    [before, atMost],
+     GROUP BY d.user_nid, u.user_id LIMIT $3`,
+    [now, unusedMs, atMost],
   )
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findStaleDevices } from '../../../src/store/accounts/devices.ts'
 import { type Office, openOffice } from '../../admin/office.ts'
 import { type Account, type Json, login } from '../../support/api.ts'
 import { waitUntil } from '../../support/wait.ts'
@@ -52,4 +53,13 @@ test('devices that nobody uses are removed where an operator says so, but those 
   expect(acts.map(({ target, outcome }: Json) => [target, outcome])).toEqual([
     [`${alice.userId} ${older.deviceId}`, 'done'],
   ])
+})
+
+test('after the server was away for long, no device counts as unused for that time', async () => {
+  const now = Date.now()
+  const stale = () => findStaleDevices(office.server.database.db, { now, unusedMs: 30 * DAY_MS }, 10)
+  await sql('UPDATE device SET last_seen_at = $1, created_at = $1', [now - 100 * DAY_MS])
+  expect(await stale()).toEqual([])
+  await seen(alice.deviceId, now - 131 * DAY_MS)
+  expect((await stale()).map(({ device_ids }) => device_ids)).toEqual([[alice.deviceId]])
 })

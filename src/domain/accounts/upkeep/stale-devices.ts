@@ -30,7 +30,7 @@ export function createStaleDevices(deps: {
       const now = clock.now()
       if (days === 0 || now < doneAt + DAY_MS) return
       for (let found = USERS_AT_ONCE; found === USERS_AT_ONCE; ) {
-        const users = await findStaleDevices({ query: db.scan }, now - days * DAY_MS, USERS_AT_ONCE)
+        const users = await findStaleDevices({ query: db.scan }, { now, unusedMs: days * DAY_MS }, USERS_AT_ONCE)
         found = users.length
         for (const { user_nid: nid, user_id: user, device_ids: ids } of users) {
           if (isOver()) return
