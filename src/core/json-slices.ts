@@ -1,3 +1,11 @@
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const LIST_OPENS = 0x5b
+const LIST_ENDS = 0x5d
+const OBJECT_OPENS = 0x7b
+const OBJECT_ENDS = 0x7d
+const ENDS_WORD: ReadonlySet<number> = new Set([...',}] \n\r\t'].map((char) => char.charCodeAt(0)))
+
 /**
  * The texts of the elements of an array in a JSON object, so that each can be checked by its own text. If several members have that name, the
  * last counts, as for `JSON.parse`.
@@ -26,7 +34,7 @@ function forEachMember(text: string, visit: (name: string, value: string) => voi
 
 function elementsOf(text: string): string[] {
   const elements: string[] = []
-  for (let at = skipSpace(text, 1); at < text.length && text[at] !== ']'; ) {
+  for (let at = skipSpace(text, 1); at > 0 && at < text.length && text[at] !== ']'; ) {
     const end = endOfValue(text, at)
     elements.push(text.slice(at, end))
     at = skipSpace(text, end)
@@ -41,23 +49,40 @@ function skipSpace(text: string, from: number): number {
   return at
 }
 
-/** The end of the value that begins here. */
-function endOfValue(text: string, from: number): number {
+/** The end of the value that begins here; -1 if there is none. */
+export function endOfValue(json: string, from: number): number {
+  const first = json.charCodeAt(from)
+  if (first === QUOTE) return endOfString(json, from)
+  if (first !== OBJECT_OPENS && first !== LIST_OPENS) return endOfWord(json, from)
   let depth = 0
-  for (let at = from; at < text.length; at++) {
-    const char = text[at]!
-    if (char === '"') at = closingQuote(text, at)
-    else if (char === '{' || char === '[') depth++
-    else if (char === '}' || char === ']') depth--
-    const isOver = depth === 0 && ('"}]'.includes(char) || ',:}] \n\r\t'.includes(text[at + 1] ?? ' '))
-    if (isOver) return at + 1
-    if (depth < 0) return at
+  for (let at = from; at < json.length; ) {
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) {
+      at = endOfString(json, at)
+      if (at === -1) return -1
+      continue
+    }
+    if (code === OBJECT_OPENS || code === LIST_OPENS) depth++
+    else if ((code === OBJECT_ENDS || code === LIST_ENDS) && --depth === 0) return at + 1
+    at++
   }
-  return text.length
+  return -1
 }
 
-function closingQuote(text: string, from: number): number {
-  let at = from + 1
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-  return at
+/** The end of a number, or of `true`, `false` or `null`. */
+function endOfWord(json: string, from: number): number {
+  for (let at = from; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (ENDS_WORD.has(code)) return at === from ? -1 : at
+  }
+  return -1
+}
+
+function endOfString(json: string, from: number): number {
+  for (let quote = json.indexOf('"', from + 1); quote !== -1; quote = json.indexOf('"', quote + 1)) {
+    let backslashes = 0
+    while (json.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes++
+    if (backslashes % 2 === 0) return quote + 1
+  }
+  return -1
 }
