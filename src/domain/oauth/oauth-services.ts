@@ -46,7 +46,7 @@ export function createOauthServices(parts: {
     const { createAuthorizationServer } = await import('./authorization-server.ts')
     return createAuthorizationServer({
       db,
-      writes: db.hasty(),
+      writes: db.asyncCommits(),
       clock,
       log,
       clients,

@@ -33,7 +33,7 @@ export interface Database extends Reader {
    * A connection of its own for writes of one statement, each of which is a transaction. They do not wait for the disk: after a crash of the
    * machine, the last ones may not have happened, unless a transaction of `tx` was committed after them.
    */
-  hasty(): Tx & { close(): Promise<void> }
+  asyncCommits(): Tx & { close(): Promise<void> }
   /** How many transactions and scans wait for a pool connection. */
   waiting(): number
   pool(): PoolUse
@@ -107,7 +107,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       owned.push(connection)
       return connection
     },
-    hasty() {
+    asyncCommits() {
       const prepare = (client: pg.Client) => client.query('SET synchronous_commit = off').then(() => {})
       const connection = new PipelinedConnection(config, { prepare })
       owned.push(connection)

@@ -38,9 +38,9 @@ export function traceDatabase(db: Database, trace: TraceStatement): Database {
       const connection = db.dedicated(prepare)
       return { query: reader('writer', connection).query, close: () => connection.close() }
     },
-    hasty() {
-      const connection = db.hasty()
-      const { query: write } = reader('hasty writer', connection)
+    asyncCommits() {
+      const connection = db.asyncCommits()
+      const { query: write } = reader('writer without sync', connection)
       return { query: write, close: () => connection.close() } as Tx & { close(): Promise<void> }
     },
     waiting: db.waiting,

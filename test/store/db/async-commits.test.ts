@@ -8,13 +8,13 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-it('a process that may not write any more writes nothing in a hurry either', async () => {
+it('a process that may not write any more commits nothing asynchronously either', async () => {
   let mayWrite = true
   const db = openDatabase({ connection: database.connection, poolSize: 1, mayWrite: () => mayWrite })
   try {
-    const hasty = db.hasty()
+    const asynchronous = db.asyncCommits()
     const write = (room: string) =>
-      hasty.query("INSERT INTO blocked_room (room_id, blocked_by, blocked_at) VALUES ($1, '@a:b', 1)", [room])
+      asynchronous.query("INSERT INTO blocked_room (room_id, blocked_by, blocked_at) VALUES ($1, '@a:b', 1)", [room])
     await write('!before:b')
     mayWrite = false
     await expect(write('!after:b')).rejects.toMatchObject({ status: 503 })
