@@ -51,18 +51,18 @@ export async function answerOf(
     sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger),
     sources.userRooms.of(by.userNid),
     changedAccountData(look),
+    sources.keyCounts.of(by),
   ])
-  const [mail, rooms, accountData] = reading instanceof Promise ? await reading : reading
+  const [mail, rooms, accountData, counts] = reading instanceof Promise ? await reading : reading
   const standing = standingOf(look, rooms)
   const { joined, entered, departed } = standing instanceof Promise ? await standing : standing
   const rules = changedPushRules(look)
   const news = recentNews(look, joined, accountData) ?? (await newsOfJoined(look, joined, accountData))
   const active = news.map(({ roomNid }) => roomNid)
-  const [join, others, devices, counts] = await Promise.all([
+  const [join, others, devices] = await Promise.all([
     sections(news, look, joinedSection),
     entered.length === 0 ? NO_OTHERS : otherSections(look, entered),
     deviceChanges({ ...look, since: since ?? request.lostAfter }, joined, active, departed),
-    sources.keyCounts.of(by),
   ])
   const presence = presenceEvents(look, joined, devices.neighbours)
   const ofAccount = accountData.filter(({ room_id }) => room_id === '')

@@ -13,6 +13,7 @@ import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
+import { firstTimelineOf, keepFirstTimeline } from './first-timelines.ts'
 import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
 import {
   bundleReader,
@@ -41,17 +42,19 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const isNew = wasResynced && !look.request.filter.room.state.lazyLoadMembers
   const knowing = isNew ? undefined : knownState(look, room)
   const known = knowing instanceof Promise ? await knowing : knowing
-  const reading = timelineOf(look, room, known === undefined)
+  const shared = firstTimelineOf(look, room)
+  const reading = shared?.slice ?? timelineOf(look, room, known === undefined)
   const read = reading instanceof Promise ? await reading : reading
   // Events that the client has from what was lost must not stay in its timeline.
   const slice = look.request.lostAfter === undefined || read.limited ? read : { ...read, limited: true }
-  const ownMembership = look.sources.membershipsAt(look.by, room, slice.events)
+  const ownMembership = shared ? alwaysJoined : look.sources.membershipsAt(look.by, room, slice.events)
   const membershipAt = typeof ownMembership === 'function' ? ownMembership : await ownMembership
-  const loading = loadReferences(look.sources.events, slice.events)
+  const loading = shared ? undefined : loadReferences(look.sources.events, slice.events)
   if (loading) await loading
   const isFull = known === undefined || look.request.fullState
-  const bundling = slice.limited ? look.sources.bundle(bundleReader(look), room, slice.events) : undefined
+  const bundling = slice.limited && !shared ? look.sources.bundle(bundleReader(look), room, slice.events) : undefined
   const relations = bundling && (await bundling)
+  if (!shared) keepFirstTimeline(look, room, slice, { membershipAt, relations })
   const begin = isFull || slice.limited ? await stateBefore(look, room, slice) : known
   const ending = stateNow(look, room)
   const end = ending instanceof Promise ? await ending : ending
@@ -77,7 +80,7 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
     roomId: room.id,
     write(out) {
       out.text('{"timeline":')
-      writeTimeline(out, look, room, slice, { membershipAt, relations }, ghosts)
+      writeTimeline(out, look, room, slice, { membershipAt, relations, json: shared?.json }, ghosts)
       out.text(`,"${stateName(look)}":{"events":`)
       writeState(out, look, state).text('}').append(extras)
       if (sticky.length > 0) writeEventList(out.text(`,"${STICKY}":{"events":`), look, sticky).text('}')
@@ -162,13 +165,14 @@ function writeTimeline(
   look: Look,
   room: Room,
   slice: TimelineSlice,
-  more: EventExtras,
+  more: EventExtras & { readonly json: Buffer | undefined },
   ghosts: readonly Ghost[],
 ): void {
   const first = slice.events[0]
   const before = first ? first.pos - 1 : room.committed.pos
   out.text('{"events":')
-  if (ghosts.length === 0) writeTimelineEvents(out, look, room, slice.events, more)
+  if (more.json && ghosts.length === 0) out.bytes(more.json)
+  else if (ghosts.length === 0) writeTimelineEvents(out, look, room, slice.events, more)
   else writeHauntedEvents(out, look, slice.events, more, ghosts)
   out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
 }

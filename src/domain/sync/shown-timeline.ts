@@ -72,7 +72,8 @@ function wantsOf(filter: EventMatcher, ignored: Ignored | undefined): ((event: R
   }
 }
 
-function limitOf({ request }: Look): number {
+/** How many events of a timeline a look shows at most. */
+export function limitOf({ request }: Look): number {
   return Math.min(Math.max(0, request.filter.room.timeline.limit ?? DEFAULT_TIMELINE), MAX_TIMELINE)
 }
 

@@ -23,7 +23,7 @@ import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
 import type { JournaledChanges, RecentChanges } from './recent-changes.ts'
 import type { RoomStates } from './room-state.ts'
-import type { SharedStretches } from './shared-stretches.ts'
+import type { FirstReadings, SharedStretches } from './shared-stretches.ts'
 import type { Unread } from './unread.ts'
 import type { UserRooms } from './user-rooms.ts'
 
@@ -36,6 +36,7 @@ export interface SyncSources {
   readonly userRooms: UserRooms
   readonly states: RoomStates
   readonly stretches: SharedStretches
+  readonly firstReadings: FirstReadings
   readonly unread: Unread
   readonly pushRules: Pick<PushRules, 'changedAt' | 'ruleset'>
   readonly lazyMembers: LazyMembers

@@ -20,7 +20,7 @@ import { createEventStream, type EventStream } from './peek/event-stream.ts'
 import { createRoomSnapshots, type RoomSnapshots } from './peek/room-snapshots.ts'
 import { createRoomStates } from './room-state.ts'
 import { createSentAnswers } from './sent-answers.ts'
-import { createSharedStretches } from './shared-stretches.ts'
+import { createFirstReadings, createSharedStretches } from './shared-stretches.ts'
 import { createSlidingServices, type SlidingServices } from './sliding/sliding-services.ts'
 import type { SyncSources } from './sources.ts'
 import { createSync, type Sync } from './sync.ts'
@@ -113,6 +113,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     states: createRoomStates({ db, events }),
     lazyMembers: createLazyMembers(budget),
     stretches: createSharedStretches(budget),
+    firstReadings: createFirstReadings(budget),
     typing: typing.inRoom,
     receipts: receipts.between,
     visibleTo: access.visibleTo,

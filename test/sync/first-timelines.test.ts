@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type House, inRoom, openHouse, type Person, personOf, textsOf } from '../rooms/people.ts'
+import { type Json, login } from '../support/api.ts'
+
+/** First syncs at the same time share what they read and write of a room's newest events. Each must see what it alone would see. */
+let house: House
+let alice: Person
+let bob: Person
+
+beforeAll(async () => {
+  house = await openHouse()
+  alice = await house.person('alice')
+  bob = await house.person('bob')
+})
+afterAll(() => house.close())
+
+/** More than a timeline has, so that all of it is newer than everybody's join. */
+const TEXTS = Array.from({ length: 11 }, (_, index) => `text ${index}`)
+const FIRST = '/sync?timeout=0'
+
+const timelineOf = (answer: Json, room: string): Json => answer.rooms.join[room].timeline
+
+async function commonRoom(): Promise<string> {
+  const room = await alice.createRoom({ preset: 'public_chat', name: 'Common' })
+  await bob.join(room)
+  for (const text of TEXTS) await alice.say(room, text)
+  return room
+}
+
+/** As many first syncs as it takes for the later ones to be given what the earlier ones read. */
+async function firstSyncs(people: readonly Person[], query = ''): Promise<Json[]> {
+  const answers: Json[] = []
+  for (const person of people) answers.push(await person.call('GET', FIRST + query))
+  return answers
+}
+
+const withoutAge = (events: readonly Json[]): Json[] =>
+  events.map(({ unsigned: { age, ...unsigned }, ...event }) => ({ ...event, unsigned }))
+
+it('everybody who was there is shown the same', async () => {
+  const room = await commonRoom()
+  const answers = await firstSyncs([bob, bob, bob, bob])
+  const [first, ...others] = answers.map((answer) => withoutAge(timelineOf(answer, room).events))
+  expect(textsOf(first!)).toEqual(TEXTS.slice(1))
+  for (const other of others) expect(other).toEqual(first)
+})
+
+it('a client is shown the transaction ids of what it sent, and no other client is', async () => {
+  const room = await commonRoom()
+  await bob.call('PUT', inRoom(room, '/send/m.room.message/mine'), { msgtype: 'm.text', body: 'of bob' })
+  const phone = personOf(house.api, await login(house.api, bob.userId))
+  const answers = await firstSyncs([alice, alice, alice, phone, bob, alice])
+  const txnIds = answers.map((answer) => timelineOf(answer, room).events.at(-1).unsigned.transaction_id)
+  expect(txnIds).toEqual([undefined, undefined, undefined, undefined, 'mine', undefined])
+  for (const answer of answers) expect(textsOf(timelineOf(answer, room).events).at(-1)).toBe('of bob')
+})
+
+it('who came later is shown only what they may see', async () => {
+  const room = await alice.createRoom({
+    preset: 'public_chat',
+    initial_state: [{ type: 'm.room.history_visibility', content: { history_visibility: 'joined' } }],
+  })
+  await bob.join(room)
+  for (const text of TEXTS) await alice.say(room, text)
+  const carol = await house.person('carol')
+  await carol.join(room)
+  await alice.say(room, 'after')
+  const answers = await firstSyncs([bob, bob, bob, carol, carol, bob])
+  const shown = answers.map((answer) => textsOf(timelineOf(answer, room).events))
+  const [all, part] = [[...TEXTS.slice(3), 'after'], ['after']]
+  expect(shown).toEqual([all, all, all, part, part, all])
+})
+
+it('nobody is shown whom they ignore, a filter and a limit are kept to', async () => {
+  const room = await commonRoom()
+  await bob.say(room, 'of bob')
+  const dora = await house.person('dora')
+  await dora.join(room)
+  for (const text of TEXTS) await alice.say(room, text)
+  const emil = await house.person('emil')
+  await emil.join(room)
+  for (const text of TEXTS) await alice.say(room, text)
+  await emil.call('PUT', `/user/${encodeURIComponent(emil.userId)}/account_data/m.ignored_user_list`, {
+    ignored_users: { [bob.userId]: {} },
+  })
+  await bob.say(room, 'and bob')
+  await firstSyncs([dora, dora, dora])
+  const [ignoring] = await firstSyncs([emil])
+  expect(textsOf(timelineOf(ignoring!, room).events)).not.toContain('and bob')
+  const only = encodeURIComponent(JSON.stringify({ room: { timeline: { types: ['m.room.name'] } } }))
+  const [named] = await firstSyncs([dora], `&filter=${only}`)
+  expect(timelineOf(named!, room).events.map(({ type }: Json) => type)).toEqual(['m.room.name'])
+  const filter = encodeURIComponent(JSON.stringify({ room: { timeline: { limit: 1 } } }))
+  const [short] = await firstSyncs([dora], `&filter=${filter}`)
+  expect(timelineOf(short!, room)).toMatchObject({ limited: true, events: [{ content: { body: 'and bob' } }] })
+})
+
+it('what was said or redacted since is shown', async () => {
+  const room = await commonRoom()
+  await firstSyncs([bob, bob, bob])
+  const last = await alice.say(room, 'four')
+  const [later] = await firstSyncs([bob])
+  expect(textsOf(timelineOf(later!, room).events).at(-1)).toBe('four')
+  await firstSyncs([bob, bob])
+  await alice.call('PUT', inRoom(room, `/redact/${encodeURIComponent(last)}/r1`), {})
+  const [redacted] = await firstSyncs([bob])
+  const event = timelineOf(redacted!, room).events.find(({ event_id }: Json) => event_id === last)
+  expect(event.content).toEqual({})
+  expect(event.unsigned.redacted_because).toBeDefined()
+})
+
+it('relations that came since are bundled', async () => {
+  const room = await commonRoom()
+  const target = await alice.say(room, 'target')
+  await firstSyncs([bob, bob, bob])
+  await alice.call('PUT', inRoom(room, '/send/m.room.message/reply'), {
+    msgtype: 'm.text',
+    body: 'reply',
+    'm.relates_to': { rel_type: 'm.thread', event_id: target },
+  })
+  const filter = encodeURIComponent(JSON.stringify({ room: { timeline: { limit: 2 } } }))
+  const answers = await firstSyncs([bob, bob, bob], `&filter=${filter}`)
+  for (const answer of answers) {
+    const event = timelineOf(answer, room).events.find(({ event_id }: Json) => event_id === target)
+    expect(event.unsigned['m.relations']['m.thread'].count).toBe(1)
+  }
+})
