@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
-import { setTimeout as delay } from 'node:timers/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { AmongNodes, Context, ContextOptions } from './base.ts'
 import type { CertificateFiles } from './cli/serve/certificate.ts'
@@ -12,6 +11,7 @@ import { type Connections, createConnections } from './http/connections.ts'
 import { type ClientListeners, listenForClients } from './http/listeners.ts'
 import { type Front, openFront } from './http/nodes/front.ts'
 import { sendJson } from './http/reply.ts'
+import { handOver, stopAlone, stopStandingBy } from './stopping.ts'
 import { openDatabase } from './store/db/db.ts'
 import { prepareDatabase } from './store/db/prepare.ts'
 
@@ -35,10 +35,6 @@ export interface RunningServer {
   /** Stops accepting, lets requests end, then closes the database connections. */
   close(): Promise<void>
 }
-
-const FAREWELL_MS = 300
-/** Running requests get this long to end; with the rest of a stop it takes less than 10 s. */
-const DRAIN_MS = 7_000
 
 /** Migrates, wires everything, and listens. The database must be running. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
@@ -64,7 +60,7 @@ async function serveAlone(options: ServerOptions, connections: Connections): Pro
   const { context, app } = await buildServer(options)
   try {
     const listeners = await listenForClients(app, { app, config, certificate, connections })
-    return running(options, { context, app, listeners, others: [] })
+    return running(options, { context, app, listeners, front: undefined })
   } catch (error) {
     await app.close()
     await context.close()
@@ -96,15 +92,17 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
       await app.ready()
       front.serve(app.routing, context.isHeld)
       listeners ??= await listen()
-      return running(options, { context, app, listeners, others: [front.server] })
+      return running(options, { context, app, listeners, front })
     } catch (error) {
       await app.close()
       await context.close()
       throw error
     }
   } catch (error) {
-    // What is being passed on may still be answered.
-    if (error instanceof StandByEnded) await endConnections(servers(), options.farewellMs ?? FAREWELL_MS)
+    if (error instanceof StandByEnded) {
+      health.enter('draining')
+      await stopStandingBy(front, servers(), options.farewellMs)
+    }
     for (const server of servers()) {
       server.close()
       server.closeAllConnections()
@@ -135,11 +133,11 @@ interface Built {
   readonly context: Context
   readonly app: FastifyInstance
   readonly listeners: ClientListeners
-  /** Listeners beside those for clients. */
-  readonly others: readonly HttpServer[]
+  /** What stands before everything else in a cluster. */
+  readonly front: Front | undefined
 }
 
-function running(options: ServerOptions, { context, app, listeners, others }: Built): RunningServer {
+function running(options: ServerOptions, { context, app, listeners, front }: Built): RunningServer {
   const { health, certificate } = options
   certificate?.onChange(listeners.useCertificate)
   context.listening?.()
@@ -151,8 +149,12 @@ function running(options: ServerOptions, { context, app, listeners, others }: Bu
     lost: context.lost,
     async close() {
       health.enter('draining')
-      await drain([...listeners.servers, ...others], app, context, options.farewellMs ?? FAREWELL_MS)
-      await context.close()
+      const { farewellMs, connection } = options
+      if (front === undefined) await stopAlone({ servers: listeners.servers, app, context, farewellMs })
+      else {
+        const servers = [...listeners.servers, front.server]
+        await handOver({ servers, app, context, farewellMs, front, connection })
+      }
     },
   }
 }
@@ -185,48 +187,6 @@ async function openFrontOf(options: ServerOptions, connections: Connections): Pr
     return true
   }
   return openFront({ secret, host, port, connections, now: () => clock.now(), answersItself })
-}
-
-async function drain(
-  servers: readonly HttpServer[],
-  app: FastifyInstance,
-  context: Context,
-  farewellMs: number,
-): Promise<void> {
-  await endConnections(servers, farewellMs, {
-    begun() {
-      const closed = app.close()
-      context.drain()
-      return closed
-    },
-    ownServer: app.server,
-  })
-}
-
-/**
- * Stops listening, and waits until all requests are answered, or for as long as they get.
- *
- * @param framework closes its own server itself, and hears that no new connection comes
- */
-async function endConnections(
-  servers: readonly HttpServer[],
-  farewellMs: number,
-  framework?: { readonly ownServer: HttpServer; begun(): PromiseLike<unknown> },
-): Promise<void> {
-  for (const server of servers) {
-    server.on('request', (_request, response) => {
-      if (!response.headersSent) response.setHeader('connection', 'close')
-    })
-  }
-  await delay(farewellMs)
-  // A connection whose last request was a long poll becomes idle only now and then; Node closes those of the moment only.
-  const sweep = setInterval(() => servers.map((server) => server.closeIdleConnections()), 50)
-  const impatience = setTimeout(() => servers.map((server) => server.closeAllConnections()), DRAIN_MS)
-  const others = servers.filter((server) => server !== framework?.ownServer)
-  const closed = others.map((server) => new Promise((resolve) => server.close(resolve)))
-  await Promise.all([framework?.begun(), ...closed])
-  clearInterval(sweep)
-  clearTimeout(impatience)
 }
 
 function mountHealth(app: FastifyInstance, health: Health): void {

@@ -30,6 +30,7 @@ const TOP = new Set([
   'levels.ts',
   'running.ts',
   'server.ts',
+  'stopping.ts',
 ])
 
 /** The folders of domain/rooms/: each imports from those before it, types included. `docs/ARCHITECTURE.md` says what lies where. */

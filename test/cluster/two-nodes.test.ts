@@ -71,11 +71,15 @@ function sendAllAlong(api: Api, name: string) {
 const standsBy = (node: ChildServer) => waitUntil('standing by', () => node.output().includes('this one stands by'))
 
 async function bodiesIn(api: Api): Promise<string[]> {
-  const path = `/rooms/${encodeURIComponent(room)}/messages?dir=f&limit=1000`
-  const { chunk } = await api.call('GET', path, { token: alice.token })
-  return (chunk as { type: string; content: { body: string } }[])
-    .filter(({ type }) => type === 'm.room.message')
-    .map(({ content }) => content.body)
+  const bodies: string[] = []
+  for (let from = ''; ; ) {
+    const path = `/rooms/${encodeURIComponent(room)}/messages?dir=f&limit=1000${from}`
+    const { chunk, end } = await api.call('GET', path, { token: alice.token })
+    for (const { type, content } of chunk as { type: string; content: { body: string } }[])
+      if (type === 'm.room.message') bodies.push(content.body)
+    if (end === undefined || chunk.length === 0) return bodies
+    from = `&from=${encodeURIComponent(end)}`
+  }
 }
 
 beforeAll(async () => {
@@ -90,7 +94,11 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const api of apis) await api.close()
-  for (const node of nodes) await node.dispose()
+  for (const node of nodes) {
+    // Nobody is to take its place.
+    await node.kill('SIGKILL')
+    await node.dispose()
+  }
   await database.drop()
 })
 

@@ -21,15 +21,21 @@ export interface Forwarder {
   reaches(): Promise<boolean>
   /** Ends what is on the way: the node that has it serves no more, and may never answer. What can be repeated goes to the next one. */
   giveUp(): void
+  /** This process stops. What waits for news is asked for again without waiting, and nothing waits for a node that serves. */
+  finish(): void
 }
 
-/** `unsent`: nobody got the request. `in doubt`: somebody may have, and gave no answer. */
-type Outcome = 'answered' | 'unsent' | 'in doubt'
+/** `unsent`: nobody got the request. `in doubt`: somebody may have, and gave no answer. `hurried`: it was taken back, and does no harm twice. */
+type Outcome = 'answered' | 'unsent' | 'in doubt' | 'hurried'
 
 /** A request with this method does the same when it is repeated; in Matrix a PUT has a transaction id or says what shall be. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
+/** Syncs, of which clients repeat those that were not answered; and how long they wait for news. */
+const SYNC = /\/(?:sync|events)(?:\?|$)/
+const PATIENCE = /([?&]timeout=)\d+/
 /** Headers of one hop. */
 const OF_A_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'expect', 'te', 'trailer', NODE_PROOF]
+const PROBED = '/health/ready'
 const PROBE_MS = 1_500
 const NOT_REACHED = /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
 
@@ -40,41 +46,37 @@ export function createForwarder(parts: {
   readonly target: () => string | undefined
 }): Forwarder {
   const agent = new Agent({ keepAlive: true })
-  let keptBytes = 0
-
-  /** A short body is kept, so that the request can be repeated. Undefined for one that is passed on as it comes. */
-  async function keptBody(request: IncomingMessage): Promise<Buffer | undefined> {
-    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
-    const bytes = encoding === undefined ? Number(length ?? 0) : Number.POSITIVE_INFINITY
-    if (!(bytes <= MAX_KEPT_BODY_BYTES && keptBytes + bytes <= MAX_KEPT_BODY_BYTES_IN_ALL)) return undefined
-    keptBytes += bytes
-    try {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      return Buffer.concat(chunks)
-    } catch (error) {
-      keptBytes -= bytes
-      throw error
-    }
-  }
+  /** Takes back syncs that are not answered yet. */
+  const waiting = new Set<() => void>()
+  let isFinishing = false
+  const bodies = bodyKeeper()
 
   function passOnce(
     address: string,
     [request, response]: readonly [IncomingMessage, ServerResponse],
-    body: Buffer | undefined,
+    kept: Buffer | undefined,
   ): Promise<Outcome> {
     return new Promise((resolve) => {
+      const { method, url: asked = '/' } = request
+      const isHurried = isFinishing && SYNC.test(asked)
+      const url = isHurried ? asked.replace(PATIENCE, (_all, name: string) => `${name}0`) : asked
+      const body = isHurried ? withoutPatience(kept) : kept
       const headers = onwardHeaders(request, body)
-      const { method, url = '/' } = request
       headers[NODE_PROOF] = nodeProof(parts.secret, passedOn({ method, url, headers }), parts.now())
       const out = send({ ...placeOf(address), method, path: url, headers, agent })
       const clientGone = (): void => {
         out.destroy()
-        resolve('answered')
+        end('answered')
       }
       response.once('close', clientGone)
+      const hurry = (): void => {
+        end('hurried')
+        out.destroy()
+      }
+      if (body !== undefined && !isFinishing && SYNC.test(url)) waiting.add(hurry)
       const end = (outcome: Outcome): void => {
         response.off('close', clientGone)
+        waiting.delete(hurry)
         resolve(outcome)
       }
       out.on('error', ({ code = '' }: NodeJS.ErrnoException) => end(NOT_REACHED.test(code) ? 'unsent' : 'in doubt'))
@@ -84,6 +86,7 @@ export function createForwarder(parts: {
           end('unsent')
           return
         }
+        waiting.delete(hurry)
         // An answer may come before the node has read the whole body.
         request.unpipe(out)
         const parting = discardRest(request) ? ['connection', 'close'] : []
@@ -103,23 +106,27 @@ export function createForwarder(parts: {
     response: ServerResponse,
     body: Buffer | undefined,
   ): Promise<boolean> {
-    const until = performance.now() + FORWARD_PATIENCE_MS
-    const mayRepeat = body !== undefined && REPEATABLE.has(request.method ?? '')
-    do {
+    let until = performance.now() + FORWARD_PATIENCE_MS
+    const mayRepeat = body !== undefined && (REPEATABLE.has(request.method ?? '') || SYNC.test(request.url ?? ''))
+    for (;;) {
+      const askedAt = performance.now()
       const address = parts.target()
       const outcome = address === undefined ? 'unsent' : await passOnce(address, [request, response], body)
       if (outcome === 'answered' || response.destroyed || response.headersSent) return true
+      if (outcome === 'hurried') continue
       const isSpent = body === undefined && request.readableDidRead
       if (isSpent || (outcome === 'in doubt' && !mayRepeat)) return false
+      // While a node had it, nobody lacked one: a sync is held for longer than this patience.
+      if (outcome === 'in doubt') until += performance.now() - askedAt
+      if (isFinishing || performance.now() > until) return false
       await pause(FORWARD_RETRY_MS)
-    } while (performance.now() < until)
-    return false
+    }
   }
 
   return {
     async pass(request, response) {
       askForBody(request)
-      const body = await keptBody(request).catch(() => {
+      const body = await bodies.keep(request).catch(() => {
         response.destroy()
         return undefined
       })
@@ -129,26 +136,71 @@ export function createForwarder(parts: {
         discardRest(request)
         answer(response, 503, 'M_UNKNOWN', 'No node serves just now. Send the request again in a few seconds.')
       } finally {
-        if (body !== undefined) keptBytes -= Number(request.headers['content-length'] ?? 0)
+        if (body !== undefined) bodies.free(request)
       }
     },
-    reaches: () =>
-      new Promise((resolve) => {
-        const address = parts.target()
-        if (address === undefined) return resolve(false)
-        const url = '/health/ready'
-        const proof = nodeProof(parts.secret, passedOn({ method: 'GET', url, headers: {} }), parts.now())
-        const asked = send({ ...placeOf(address), path: url, headers: { [NODE_PROOF]: proof }, timeout: PROBE_MS })
-        asked.once('timeout', () => asked.destroy())
-        asked.once('error', () => resolve(false))
-        asked.once('response', (incoming) => {
-          incoming.resume()
-          resolve(incoming.statusCode === 200)
-        })
-        asked.end()
-      }),
+    reaches: async () => {
+      const address = parts.target()
+      if (address === undefined) return false
+      const proof = nodeProof(parts.secret, passedOn({ method: 'GET', url: PROBED, headers: {} }), parts.now())
+      return isReady(address, proof)
+    },
     giveUp: () => agent.destroy(),
+    finish() {
+      isFinishing = true
+      for (const hurry of [...waiting]) hurry()
+    },
   }
+}
+
+function isReady(address: string, proof: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const asked = send({ ...placeOf(address), path: PROBED, headers: { [NODE_PROOF]: proof }, timeout: PROBE_MS })
+    asked.once('timeout', () => asked.destroy())
+    asked.once('error', () => resolve(false))
+    asked.once('response', (incoming) => {
+      incoming.resume()
+      resolve(incoming.statusCode === 200)
+    })
+    asked.end()
+  })
+}
+
+/** Short bodies are kept, so that their requests can be repeated. */
+function bodyKeeper() {
+  let keptBytes = 0
+  const bytesOf = ({ headers }: IncomingMessage) => Number(headers['content-length'] ?? 0)
+  return {
+    /** Undefined for one that is passed on as it comes. */
+    async keep(request: IncomingMessage): Promise<Buffer | undefined> {
+      const bytes = request.headers['transfer-encoding'] === undefined ? bytesOf(request) : Number.POSITIVE_INFINITY
+      if (!(bytes <= MAX_KEPT_BODY_BYTES && keptBytes + bytes <= MAX_KEPT_BODY_BYTES_IN_ALL)) return undefined
+      keptBytes += bytes
+      try {
+        const chunks: Buffer[] = []
+        for await (const chunk of request) chunks.push(chunk as Buffer)
+        return Buffer.concat(chunks)
+      } catch (error) {
+        keptBytes -= bytes
+        throw error
+      }
+    },
+    free(request: IncomingMessage): void {
+      keptBytes -= bytesOf(request)
+    },
+  }
+}
+
+/** Sliding sync also says in its body how long it waits. */
+function withoutPatience(body: Buffer | undefined): Buffer | undefined {
+  try {
+    const asked: unknown = JSON.parse(`${body}`)
+    if (typeof asked === 'object' && asked !== null && 'timeout' in asked)
+      return Buffer.from(JSON.stringify({ ...asked, timeout: 0 }))
+  } catch {
+    // The node says what is wrong with it.
+  }
+  return body
 }
 
 function placeOf(address: string): { readonly host: string; readonly port: string } {

@@ -20,6 +20,14 @@ export interface Front {
   /** From now on this node serves, for as long as `isHeld` says so. */
   serve(listener: RequestListener, isHeld: () => boolean): void
   /**
+   * From now on this node does not serve: new requests wait until `passTo` says which one does.
+   *
+   * @returns when all that it has begun to answer is answered
+   */
+  retire(): Promise<void>
+  /** This process stops: nothing that it passes on may wait any more. */
+  finish(): void
+  /**
    * Whether requests are answered here, by whichever node. While the place moves from one node to another they wait, so that long, nobody
    * needs to know.
    */
@@ -42,9 +50,21 @@ export interface FrontParts {
 export async function openFront({ secret, host, port, connections, now, answersItself }: FrontParts): Promise<Front> {
   let own: { readonly listener: RequestListener; isHeld(): boolean } | undefined
   let elsewhere: string | undefined
+  let begun = 0
+  let allAnswered: (() => void) | undefined
   let unreachedSince: number | undefined
   // What this node has in memory is true only while it has its place.
   const serving = () => (own?.isHeld() ? own.listener : undefined)
+  const answered = (): void => {
+    if (--begun === 0) allAnswered?.()
+  }
+  const counted =
+    (listener: RequestListener): RequestListener =>
+    (request, response) => {
+      begun++
+      response.on('close', answered)
+      listener(request, response)
+    }
   const server = createServer(CONNECTIONS, nodeListener({ secret, now, serving }))
   server.prependListener('connection', markNode)
   connections.bound(server, true)
@@ -70,9 +90,18 @@ export async function openFront({ secret, host, port, connections, now, answersI
       elsewhere = there
     },
     serve(listener, isHeld) {
-      own = { listener, isHeld }
+      own = { listener: counted(listener), isHeld }
       forwarder.giveUp()
     },
+    retire() {
+      own = undefined
+      elsewhere = undefined
+      return new Promise((resolve) => {
+        allAnswered = resolve
+        if (begun === 0) resolve()
+      })
+    },
+    finish: forwarder.finish,
     async isOpen() {
       if (own !== undefined || (await forwarder.reaches())) unreachedSince = undefined
       else unreachedSince ??= performance.now()

@@ -233,6 +233,65 @@ describe('a node that stands by', () => {
   })
 })
 
+describe('a node that stops', () => {
+  /** Answers what does not wait. */
+  const patient: RequestListener = (request, response) => {
+    void text(request).then((body) => {
+      if (/timeout=0/.test(request.url ?? '') || JSON.parse(body || '{}').timeout === 0) response.end('no news')
+    })
+  }
+
+  it('answers what it has begun, and has the rest wait for the next one', async () => {
+    const held: (() => void)[] = []
+    first.front.serve((_request, response) => void held.push(() => response.end('from the first')), always)
+    second.front.passTo(first.front.address)
+    const begun = [fetch(first.url, { method: 'POST' }), fetch(second.url, { method: 'POST' })]
+    await waitUntil('both requests', () => held.length === 2)
+    let isOver = false
+    const over = first.front.retire().then(() => {
+      isOver = true
+    })
+    const later = [fetch(`${first.url}/a`, { method: 'POST' }), fetch(`${second.url}/b`, { method: 'POST' })]
+    for (const answerIt of held) {
+      expect(isOver).toBe(false)
+      answerIt()
+    }
+    for (const one of begun) expect(await (await one).text()).toBe('from the first')
+    await over
+    second.front.serve(echo, always)
+    first.front.passTo(second.front.address)
+    expect(await Promise.all(later.map(async (one) => ((await (await one).json()) as { url: string }).url))).toEqual([
+      '/a',
+      '/b',
+    ])
+    expect(held).toHaveLength(2)
+  })
+
+  it('asks again for what waits for news, without waiting, and repeats nothing else', async () => {
+    let came = 0
+    first.front.serve((request, response) => {
+      came++
+      patient(request, response)
+    }, always)
+    second.front.passTo(first.front.address)
+    const json = { method: 'POST', body: '{"timeout": 30000, "lists": {}}' }
+    const syncs = [fetch(`${second.url}/v3/sync?since=a&timeout=30000&x=y`), fetch(`${second.url}/v4/sync?pos=b`, json)]
+    const other = fetch(`${second.url}/other?timeout=30000`, { method: 'POST', body: '{}' })
+    await waitUntil('all requests', () => came === 3)
+    second.front.finish()
+    for (const sync of syncs) expect(await (await sync).text()).toBe('no news')
+    second.front.close()
+    expect((await other).status).toBe(503)
+    expect(came).toBe(5)
+  })
+
+  it('refuses what waits for a node when none will come', async () => {
+    const waiting = fetch(second.url)
+    second.front.finish()
+    expect((await waiting).status).toBe(503)
+  })
+})
+
 describe('the listener for nodes', () => {
   const ask = (headers: Record<string, string>, path = '/x') =>
     fetch(`http://${first.front.address}${path}`, { headers }).then(({ status }) => status)
