@@ -1,67 +1,23 @@
-import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type JoinParts, joinNodes, meetNodes, StandByEnded } from '../../src/domain/cluster/join.ts'
-import { findNode, type NodeFacts, sessionName, takeNode } from '../../src/store/cluster/nodes.ts'
-import { type Database, openDatabase } from '../../src/store/db/db.ts'
+import { joinNodes, meetNodes, StandByEnded } from '../../src/domain/cluster/join.ts'
+import { findNode, type NodeFacts, takeNode } from '../../src/store/cluster/nodes.ts'
 import { isWriterPresent, WRITER } from '../../src/store/db/writer-lock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { waitUntil } from '../support/wait.ts'
+import { openProcesses, type Processes, standing } from './processes.ts'
 
-const log = pino({ level: 'silent' })
 let database: TestDatabase
-/** What ends the processes. */
-let opened: (() => Promise<void>)[] = []
+let processes: Processes
+const node = (change?: Partial<NodeFacts>) => processes.node(change)
 
 beforeEach(async () => {
   database = await createTestDatabase()
+  processes = openProcesses(database)
 })
 afterEach(async () => {
-  for (const close of opened) await close().catch(() => undefined)
-  opened = []
+  await processes.endAll()
   await database.drop()
 })
-
-let processes = 0
-
-/** A process with connections of its own. */
-function node(change: Partial<NodeFacts> = {}): JoinParts & { readonly db: Database; end(): Promise<void> } {
-  const holder = (++processes).toString(16).padStart(16, '0')
-  const own = {
-    holder,
-    address: `${processes}:8008`,
-    release: '1.0.0',
-    keys: 'k',
-    files: 'f',
-    cluster: 'proof',
-    ...change,
-  }
-  const db = openDatabase({ connection: database.connection, poolSize: 2, name: sessionName(holder) })
-  let ended: Promise<void> | undefined
-  const end = () => {
-    ended ??= db.close()
-    return ended
-  }
-  opened.push(end)
-  return { db, own, clock: Date, log, end }
-}
-
-/** Has it stand by. */
-function standing(parts: JoinParts) {
-  const stopping = new AbortController()
-  let isStandingBy = false
-  const standBy = {
-    signal: stopping.signal,
-    serving() {
-      isStandingBy = true
-    },
-  }
-  const joined = joinNodes({ ...parts, standBy })
-  joined.catch(() => undefined)
-  return { joined, stop: () => stopping.abort(), began: () => waitUntil('standing by', () => isStandingBy) }
-}
-
-/** As if the node had not said for long that it runs. */
-const expire = () => database.db.query('UPDATE node SET expires_at = 0')
 
 describe('alone', () => {
   it('a process has the place until it ends, and the next one gets a higher fencing number', async () => {
@@ -71,15 +27,6 @@ describe('alone', () => {
     expect(await isWriterPresent(database.db, WRITER)).toBe(true)
     await first.end()
     expect((await joinNodes(node({ cluster: undefined }))).fence).toBe(2)
-  })
-
-  it('a second process is refused while the first one runs, with a secret or without', async () => {
-    await joinNodes(node({ cluster: undefined }))
-    await Promise.all([
-      expect(joinNodes(node({ cluster: undefined }))).rejects.toThrow('another Hearth is using this database'),
-      expect(joinNodes(node())).rejects.toThrow('a Hearth without cluster.secret uses this database'),
-    ])
-    expect((await findNode(database.db, WRITER))?.fence).toBe(1)
   })
 
   it('a process without the secret is refused beside a node, before it changes anything', async () => {
@@ -115,52 +62,10 @@ describe('in a cluster', () => {
     await first.leave()
     expect(first.isHeld()).toBe(false)
     // The process of the first one ends now; its lock goes with it.
-    await opened[0]!()
+    await processes.all[0]!.end()
     const lease = await second.joined
     expect(lease.fence).toBe(first.fence + 1)
     expect(lease.isHeld()).toBe(true)
-  })
-
-  it('a node whose lease has ended loses the place, its open transactions and its connections', async () => {
-    const before = node()
-    const first = await joinNodes(before)
-    let goOn: () => void = () => {}
-    const stopped = new Promise<void>((resolve) => {
-      goOn = resolve
-    })
-    const stuck = before.db.tx(async (tx) => {
-      await tx.query('UPDATE ledger SET position = position')
-      await stopped
-    })
-    await waitUntil('a row that is locked', async () => {
-      const rows = await database.db.query(`SELECT 1 AS one FROM pg_locks WHERE relation = 'ledger'::regclass`)
-      return rows.length > 0
-    })
-    const second = standing(node())
-    await second.began()
-    await expire()
-    const lease = await second.joined
-    await lease.writing.query('UPDATE ledger SET position = position')
-    await first.lost
-    expect(first.isHeld()).toBe(false)
-    expect(lease.isHeld()).toBe(true)
-    await expect(first.writing.query('SELECT 1 AS one')).rejects.toThrow()
-    goOn()
-    await expect(stuck).rejects.toThrow()
-  })
-
-  it('of two that stand by, one gets the place', async () => {
-    const first = await joinNodes(node())
-    const others = [standing(node()), standing(node())]
-    for (const other of others) await other.began()
-    await first.leave()
-    await opened[0]!()
-    const lease = await Promise.race(others.map(({ joined }) => joined))
-    expect(lease.fence).toBe(2)
-    for (const other of others) other.stop()
-    const outcomes = await Promise.allSettled(others.map(({ joined }) => joined))
-    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-    expect((await findNode(database.db, WRITER))?.fence).toBe(2)
   })
 
   it.each([
@@ -209,11 +114,6 @@ describe('in a cluster', () => {
     stopping.abort()
     await expect(second).rejects.toThrow(StandByEnded)
     expect(heard).toEqual([undefined])
-  })
-
-  it('a process that cannot stand by says so after a while', { timeout: 60_000 }, async () => {
-    await joinNodes(node())
-    await expect(joinNodes(node())).rejects.toThrow('a node of this cluster serves')
   })
 })
 

@@ -1,0 +1,3 @@
+import { testKilledHistories } from './checker/killed-histories.ts'
+
+testKilledHistories(0)
