@@ -9,8 +9,9 @@ import { interruption } from '../interruption.ts'
 import { adminClientInterop } from './admin-client.ts'
 import { dendrite } from './dendrite.ts'
 import { livekitInterop } from './livekit.ts'
+import { runPatroni } from './patroni.ts'
 import type { PeerKind } from './peer.ts'
-import { type Outcome, writeReport, writeRustReport } from './report.ts'
+import { type NamedOutcome, type Outcome, writeNamedReport, writeReport } from './report.ts'
 import { PEER, type Row } from './row.ts'
 import { deviceRows } from './rows-devices.ts'
 import { mediaRows } from './rows-media.ts'
@@ -26,6 +27,7 @@ const USAGE = `npm run interop -- synapse --python PYTHON [options]
 npm run interop -- dendrite --binaries FOLDER [options]
 npm run interop -- livekit --binary FILE
 npm run interop -- admin-client --site FOLDER [--pictures FOLDER]
+npm run interop -- patroni [--write]
 npm run interop -- rust-sdk [--jobs N] [--only talk|sign-in] [--record FILE] [--record-sign-in FILE] [--minutes N] [--write]
 
 Starts another homeserver and a Hearth on loopback and has them do everything with each other that homeservers do.
@@ -36,6 +38,7 @@ do. Needs Rust; it compiles for some minutes.
 admin-client is a page for administrators, Ketesa, built outside of this folder: it opens all its pages against a Hearth, and each request is
 looked at. Its sources say how it is built ("vite build"); --site is the folder with its index.html. Needs a Chromium.
 livekit is a server for calls of groups: a Hearth lets a client into it.
+patroni runs three Postgres servers, of which one is killed under load. Needs Debian's patroni, etcd-server, postgresql and haproxy.
 
   --versions 6,9,10,11,12   room versions
   --only TEXT               only rows with this in their name
@@ -138,12 +141,33 @@ async function runClients(options: {
 }): Promise<void> {
   const { jobs, only, minutes, write } = options
   const record = { talk: options.record, 'sign-in': options['record-sign-in'] }
+  await runOnce('matrix-rust-sdk', write, () => runRustSdk({ jobs, record, only, minutes: Number(minutes) }))
+}
+
+/** What is no homeserver, and so has one list of results. */
+async function runOnce(
+  label: string,
+  write: boolean,
+  run: () => Promise<{ readonly version: string; readonly outcomes: readonly NamedOutcome[] }>,
+): Promise<void> {
   const hearthCommit = currentCommit()
   const startedAt = new Date()
-  const { version, outcomes } = await runRustSdk({ jobs, record, only, minutes: Number(minutes) })
+  const { version, outcomes } = await run()
   const seconds = (Date.now() - startedAt.getTime()) / 1_000
-  if (write) await writeRustReport({ version, outcomes, hearthCommit, startedAt, seconds })
+  if (write) await writeNamedReport(label, { version, outcomes, hearthCommit, startedAt, seconds })
   conclude(outcomes)
+}
+
+async function runPatroniOnce(write: boolean): Promise<void> {
+  const ended = interruption()
+  await runOnce('Patroni', write, async () => {
+    const run = await runPatroni(ended)
+    for (const { name, problem } of run.outcomes) {
+      console.log(`${problem === undefined ? '✓' : '✗'} ${name}`)
+      if (problem !== undefined) console.log(`    ${problem}`)
+    }
+    return run
+  })
 }
 
 function conclude(outcomes: readonly { readonly problem: string | undefined }[]): void {
@@ -155,6 +179,7 @@ function conclude(outcomes: readonly { readonly problem: string | undefined }[])
 async function main(args: string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
   if (positionals[0] === 'rust-sdk') return runClients(values)
+  if (positionals[0] === 'patroni') return runPatroniOnce(values.write)
   if (positionals[0] === 'admin-client' && values.site !== undefined) {
     const bad = await adminClientInterop({ folder: values.site, pictures: values.pictures })
     process.exit(bad > 0 ? 1 : 0)

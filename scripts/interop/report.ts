@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { PROJECT_ROOT } from '../../test/support/project.ts'
 import type { PeerKind } from './peer.ts'
 import { PEER, type Row } from './row.ts'
-import type { RustOutcome } from './rust-sdk.ts'
 
 export interface Outcome {
   readonly row: Row
@@ -34,6 +33,9 @@ partition both must have the same events as state.
 
 \`npm run interop -- rust-sdk --write\` compiles clients on matrix-rust-sdk as it is published, and has them do with a Hearth what people
 do with their phones: talk, and sign in by a browser or by a QR code.
+
+\`npm run interop -- patroni --write\` has Patroni run three Postgres servers with synchronous replication, and kills the primary while
+people use two nodes.
 `
 
 const PART = /^(?=## With )/m
@@ -41,22 +43,26 @@ const PART = /^(?=## With )/m
 /** Writes what was found into docs/interop.md, in place of what was found with the same kind of homeserver before. */
 export const writeReport = (run: Run): Promise<void> => writePart(run.kind.label, reportOf(run))
 
-/** The same of the clients on matrix-rust-sdk. */
-export function writeRustReport(run: {
-  readonly version: string
-  readonly hearthCommit: string
-  readonly startedAt: Date
-  readonly seconds: number
-  readonly outcomes: readonly RustOutcome[]
-}): Promise<void> {
+/** Something that was tried once. */
+export interface NamedOutcome {
+  readonly name: string
+  readonly problem: string | undefined
+}
+
+/** The same of something that is no homeserver. */
+export function writeNamedReport(
+  label: string,
+  run: Pick<Run, 'hearthCommit' | 'startedAt' | 'seconds'> & {
+    readonly version: string
+    readonly outcomes: readonly NamedOutcome[]
+  },
+): Promise<void> {
   const rows = run.outcomes.map(({ name, problem }) =>
     line([name, problem === undefined ? 'yes' : `**no**: ${problem}`]),
   )
-  const head = `## With ${RUST_SDK} ${run.version}`
-  return writePart(RUST_SDK, [head, '', summaryOf(run), '', line(['', '']), line(['---', '---']), ...rows].join('\n'))
+  const head = `## With ${label} ${run.version}`
+  return writePart(label, [head, '', summaryOf(run), '', line(['', '']), line(['---', '---']), ...rows].join('\n'))
 }
-
-const RUST_SDK = 'matrix-rust-sdk'
 
 const summaryOf = ({ startedAt, seconds, hearthCommit }: Pick<Run, 'startedAt' | 'seconds' | 'hearthCommit'>) =>
   `Run at ${startedAt.toISOString().slice(0, 16)}Z in ${Math.round(seconds)} s, with Hearth ${hearthCommit}.`

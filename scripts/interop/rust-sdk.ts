@@ -1,16 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { NamedOutcome } from './report.ts'
 import { buildRustClients } from './rust-clients.ts'
 import { playSignIn } from './rust-sign-in.ts'
 import { playTalk } from './rust-talk.ts'
 
-export interface RustOutcome {
-  readonly name: string
-  readonly problem: string | undefined
-}
-
 export interface RustRun {
   readonly version: string
-  readonly outcomes: readonly RustOutcome[]
+  readonly outcomes: readonly NamedOutcome[]
 }
 
 export interface RustOptions {
@@ -45,7 +41,7 @@ type StoryName = keyof typeof STORIES
 export async function runRustSdk({ jobs, record, only, minutes }: RustOptions): Promise<RustRun> {
   const { program, version } = buildRustClients(jobs)
   console.log(`matrix-rust-sdk ${version}: starting ...`)
-  const outcomes: RustOutcome[] = []
+  const outcomes: NamedOutcome[] = []
   const end = Date.now() + minutes * 60_000
   const play: StoryOptions['play'] = async (scene, rows) => {
     for (const { name, run } of rows) {
