@@ -1,57 +1,93 @@
-import { copyFile, mkdir, symlink } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { findNode } from '../../src/store/cluster/nodes.ts'
+import { type Database, openDatabase } from '../../src/store/db/db.ts'
 import { WRITER } from '../../src/store/db/writer-lock.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts'
 import { Dice } from '../federation/dice.ts'
-import { type Account, type Api, createRoom, join as joinRoom, openApi, register, syncPath } from '../support/api.ts'
-import { type ChildServer, prepareChildServer } from '../support/child-server.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type Account, type Api, createRoom, join as joinRoom, register, syncPath } from '../support/api.ts'
+import type { ChildServer } from '../support/child-server.ts'
+import { copyCluster } from '../support/cluster.ts'
+import { type Cuttable, startCuttable } from '../support/cuttable.ts'
+import { freePort } from '../support/free-port.ts'
+import { startInsistentSenders, startWanderer } from '../support/insistent.ts'
+import { type Nodes, startNodes } from '../support/nodes.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** `CLUSTER_KILLS=20 CLUSTER_SEED=7` for more. */
-const KILLS = Number(process.env.CLUSTER_KILLS ?? 4)
+/** `CLUSTER_KILLS=100 CLUSTER_SEED=7` for more. */
+const KILLS = Number(process.env.CLUSTER_KILLS ?? 6)
 const SEED = Number(process.env.CLUSTER_SEED ?? 1)
 const NODES = 3
 const SENDERS = 4
 const ROOMS = 2
-/** How long a node is frozen that no other one replaces: longer than a lease. */
-const STOPPED_MS = 15_000
+const READERS = 2
+/** So many messages between two failures. */
+const GOING_ON = 60
+/** How long a node is frozen that no other one replaces, and how long a line is cut: longer than a lease. */
+const LONG_MS = 15_000
+const POSTGRES_AWAY_MS = 10_000
 
-let database: TestDatabase
-const nodes: ChildServer[] = []
-const apis: Api[] = []
+/** What happens, in an order that the seed decides: each of these once before any of them again. */
+const WAYS = ['kill -9', 'SIGTERM', 'freeze', 'no Postgres', 'cut from each other', 'cut from Postgres'] as const
+
+let directory: string
+let postgres: EmbeddedPostgres
+let db: Database
+let cluster: Nodes
+/** Between each node and Postgres. */
+const lines: Cuttable[] = []
+/** Between the other nodes and each one. */
+const links: Cuttable[] = []
+
+const startPostgres = () =>
+  startEmbeddedPostgres({
+    directory: join(directory, 'postgres'),
+    uid: process.getuid?.() ?? 0,
+    log: pino({ level: 'silent' }),
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+  })
 
 beforeAll(async () => {
-  database = await createTestDatabase()
+  directory = await mkdtemp(join(tmpdir(), 'hearth-kills-'))
+  await copyCluster(process.env.BLANK_CLUSTER!, join(directory, 'postgres'))
+  postgres = await startPostgres()
+  const { host, port, user, database } = postgres.connection
+  db = openDatabase({ connection: postgres.connection, poolSize: 2 })
+  const ports: number[] = []
   for (let n = 0; n < NODES; n++) {
-    const node = await prepareChildServer({
-      env: {
-        HEARTH__DATABASE__URL: database.url,
-        HEARTH__CLUSTER__SECRET: 'a secret of the nodes that are killed',
-        HEARTH__CLUSTER__PORT: '0',
-        HEARTH__REGISTRATION__ENABLED: 'true',
-        HEARTH__RATE_LIMITS__ENABLED: 'false',
-      },
-    })
-    const data = join(node.dataDir, 'data')
-    if (n > 0) {
-      const first = join(nodes[0]!.dataDir, 'data')
-      await mkdir(data, { mode: 0o700 })
-      for (const name of ['signing.key', 'identity.key']) await copyFile(join(first, name), join(data, name))
-      await symlink(join(first, 'media'), join(data, 'media'))
-    }
-    nodes.push(node)
-    await node.start()
-    apis.push(openApi(node.baseUrl))
+    lines.push(await startCuttable({ path: `${host}/.s.PGSQL.${port}` }))
+    ports.push(await freePort())
+    links.push(await startCuttable({ host: '127.0.0.1', port: ports[n]! }))
   }
-}, 120_000)
+  cluster = await startNodes({
+    count: NODES,
+    url: (n) => `postgres://${user}@127.0.0.1:${lines[n]!.port}/${database}`,
+    env: (n) => ({ HEARTH__CLUSTER__PORT: `${ports[n]}` }),
+  })
+  await leadThroughLinks(ports)
+}, 180_000)
 
 afterAll(async () => {
-  for (const api of apis) await api.close()
-  for (const node of nodes) await node.dispose()
-  await database.drop()
+  for (const line of [...lines, ...links]) line.mend()
+  await cluster?.close()
+  for (const line of [...lines, ...links]) await line.close()
+  await db?.close()
+  await postgres?.stop()
+  await rm(directory, { recursive: true, force: true })
 })
+
+/** What a node says of where it listens, the database turns into the line that leads there and can be cut. */
+async function leadThroughLinks(ports: readonly number[]): Promise<void> {
+  const pairs = ports.map((port, n) => `WHEN '127.0.0.1:${port}' THEN '127.0.0.1:${links[n]!.port}'`).join(' ')
+  await db.query(`CREATE FUNCTION linked() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN NEW.address := CASE NEW.address ${pairs} ELSE NEW.address END; RETURN NEW; END $$`)
+  await db.query('CREATE TRIGGER linked BEFORE INSERT OR UPDATE ON node FOR EACH ROW EXECUTE FUNCTION linked()')
+  await db.query('UPDATE node SET address = address')
+}
 
 const isReady = ({ baseUrl }: ChildServer): Promise<boolean> =>
   fetch(`${baseUrl}/health/ready`).then(
@@ -59,98 +95,111 @@ const isReady = ({ baseUrl }: ChildServer): Promise<boolean> =>
     () => false,
   )
 
-const fenceNow = async (): Promise<number> => (await findNode(database.db, WRITER))!.fence
+const fenceNow = async (): Promise<number> => (await findNode(db, WRITER))!.fence
 
-/** Kills, stops or freezes a node, and has it run again. */
-async function disturb(node: ChildServer, dice: Dice): Promise<void> {
-  const way = dice.pick(['SIGKILL', 'SIGTERM', 'SIGSTOP'] as const)
-  if (way === 'SIGSTOP') {
-    const before = await fenceNow()
-    process.kill(node.pid(), 'SIGSTOP')
-    const isReplaced = await waitUntil('another node', async () => (await fenceNow()) > before, {
-      timeoutMs: STOPPED_MS,
-    }).catch(() => false)
-    process.kill(node.pid(), 'SIGCONT')
-    // The one that served ends when it learns that another one does; one that stood by goes on.
-    await waitUntil('its end, or its readiness', () => (isReplaced ? !node.isRunning() : isReady(node)))
-  } else await node.kill(way)
-  if (!node.isRunning()) await node.start()
+/** Keeps a node from going on, until another one has its place if it had it. */
+async function withhold(node: ChildServer, begin: () => void, end: () => void): Promise<void> {
+  const before = await fenceNow()
+  begin()
+  const isReplaced = await waitUntil('another node', async () => (await fenceNow()) > before, {
+    timeoutMs: LONG_MS,
+  }).catch(() => false)
+  end()
+  // The one that served ends when it learns that another one does; one that stood by goes on.
+  await waitUntil('its end, or its readiness', () => (isReplaced ? !node.isRunning() : isReady(node)))
 }
 
-it(`nothing acknowledged is lost, doubled or forked while nodes are killed, stopped and frozen (seed ${SEED})`, {
-  timeout: 120_000 + KILLS * 60_000,
+async function disturb(way: (typeof WAYS)[number], n: number): Promise<void> {
+  const node = cluster.nodes[n]!
+  if (way === 'kill -9') await node.kill('SIGKILL')
+  if (way === 'SIGTERM') await node.kill('SIGTERM')
+  if (way === 'freeze') {
+    const signal = (name: NodeJS.Signals) => () => void process.kill(node.pid(), name)
+    await withhold(node, signal('SIGSTOP'), signal('SIGCONT'))
+  }
+  if (way === 'cut from Postgres') await withhold(node, lines[n]!.cut, lines[n]!.mend)
+  if (way === 'cut from each other') {
+    for (const link of links) link.cut()
+    await pause(LONG_MS)
+    for (const link of links) link.mend()
+  }
+  if (way === 'no Postgres') {
+    await postgres.stop()
+    await pause(POSTGRES_AWAY_MS)
+    postgres = await startPostgres()
+  }
+  for (const each of cluster.nodes) {
+    await waitUntil('its readiness, or its end', async () => !each.isRunning() || isReady(each))
+    if (!each.isRunning()) await each.start()
+  }
+}
+
+/** The messages of a room in its own order. */
+async function messagesOf(api: Api, { token }: Account, room: string): Promise<string[]> {
+  const ids: string[] = []
+  for (let from = ''; ; ) {
+    const path = `/rooms/${encodeURIComponent(room)}/messages?dir=f&limit=1000${from}`
+    const { chunk, end } = await api.call('GET', path, { token })
+    for (const { type, event_id } of chunk as { type: string; event_id: string }[])
+      if (type === 'm.room.message') ids.push(event_id)
+    if (end === undefined || chunk.length === 0) return ids
+    from = `&from=${encodeURIComponent(end)}`
+  }
+}
+
+it(`nothing acknowledged is lost, doubled or forked while nodes and lines fail (${KILLS} times, seed ${SEED})`, {
+  timeout: 180_000 + KILLS * 90_000,
 }, async () => {
   const dice = new Dice(SEED)
-  const senders: Account[] = []
-  for (let n = 0; n < SENDERS; n++) senders.push(await register(apis[n % NODES]!, `sender${n}`))
+  const { apis } = cluster
+  const people: Account[] = []
+  for (let n = 0; n < SENDERS; n++) people.push(await register(apis[n % NODES]!, `sender${n}`))
   const rooms: string[] = []
   for (let n = 0; n < ROOMS; n++) {
-    const room = await createRoom(apis[n]!, senders[0]!.token, { preset: 'public_chat' })
-    for (const sender of senders.slice(1)) await joinRoom(apis[n]!, sender.token, room)
+    const room = await createRoom(apis[n]!, people[0]!.token, { preset: 'public_chat' })
+    for (const { token } of people.slice(1)) await joinRoom(apis[n]!, token, room)
     rooms.push(room)
   }
-  const start = (await apis[0]!.call('GET', syncPath({}), { token: senders[0]!.token })).next_batch as string
-
-  let isOver = false
-  const acknowledged = new Map<string, string>()
-  const sending = senders.map(async ({ token }, sender) => {
-    for (let n = 0; !isOver; n++) {
-      const name = `${sender}-${n}`
-      const path = `/rooms/${encodeURIComponent(rooms[n % ROOMS]!)}/send/m.room.message/${name}`
-      const body = { msgtype: 'm.text', body: name }
-      // Each try goes to another node, with the same transaction id, until one acknowledges it.
-      const eventId = await waitUntil(
-        `an answer to ${name}`,
-        () =>
-          apis[Math.floor(Math.random() * NODES)]!.request('PUT', path, { token, body, timeoutMs: 25_000 }).then(
-            (answer) => (answer.status === 200 ? (answer.body.event_id as string) : undefined),
-            () => undefined,
-          ),
-        { timeoutMs: 90_000, everyMs: 100 },
-      )
-      acknowledged.set(name, eventId)
-    }
-  })
-
-  /** A client that goes from node to node. */
-  const seen: string[] = []
-  let since = start
-  const read = async (timeout: number): Promise<boolean> => {
-    const api = apis[Math.floor(Math.random() * NODES)]!
-    const filter = { room: { timeline: { limit: 1000 } } }
-    const query = syncPath({ since, timeout, filter })
-    const { status, body } = await api.request('GET', query, { token: senders[0]!.token, timeoutMs: 25_000 })
-    if (status !== 200) return false
-    const timelines = Object.values(body.rooms?.join ?? {}) as {
-      timeline: { events: { event_id: string; type: string }[] }
-    }[]
-    for (const { timeline } of timelines)
-      for (const { type, event_id } of timeline.events) if (type === 'm.room.message') seen.push(event_id)
-    since = body.next_batch
-    return timelines.length === 0
+  const readers: Account[] = people.slice(0, READERS)
+  const wanderers = []
+  for (const reader of readers) {
+    const { next_batch } = await apis[0]!.call('GET', syncPath({}), { token: reader.token })
+    wanderers.push(startWanderer(apis, reader, next_batch))
   }
-  const reading = (async () => {
-    while (!isOver) await read(2_000).catch(() => false)
-  })()
+  const senders = startInsistentSenders({ apis, people, rooms, listener: readers[0]!, pauseMs: 20 })
 
-  for (let n = 0; n < KILLS; n++) {
-    const before = acknowledged.size
-    await disturb(nodes[dice.below(NODES)]!, dice)
-    await waitUntil('sends that go on', () => acknowledged.size > before + SENDERS, { timeoutMs: 60_000 })
+  let order: (typeof WAYS)[number][] = []
+  const happened: string[] = []
+  for (let count = 0; count < KILLS; count++) {
+    if (order.length === 0) order = dice.shuffled(WAYS)
+    const before = senders.acknowledged.size
+    const way = order.pop()!
+    happened.push(way)
+    await disturb(way, dice.below(NODES))
+    await waitUntil(
+      `sends that go on after ${happened.join(', ')}`,
+      () => senders.acknowledged.size > before + GOING_ON,
+      {
+        timeoutMs: 60_000,
+      },
+    )
   }
-  isOver = true
-  await Promise.all([...sending, reading])
-  await waitUntil('the end of the news', () => read(0).catch(() => false))
+  await senders.stop()
+  for (const wanderer of wanderers) await wanderer.finish()
 
-  const rows = await database.db.query<{ event_id: string; json: string }>(
+  const { acknowledged, delivered } = senders
+  const rows = await db.query<{ event_id: string; json: string }>(
     `SELECT event_id, json FROM event WHERE type = 'm.room.message'`,
   )
   const stored = new Map(rows.map(({ event_id, json }) => [JSON.parse(json).content.body as string, event_id]))
   expect(stored.size).toBe(rows.length)
   expect(stored).toEqual(acknowledged)
-  expect(new Set(seen).size).toBe(seen.length)
-  expect(seen.toSorted()).toEqual([...acknowledged.values()].toSorted())
-  expect(await database.db.query('SELECT room_nid FROM room WHERE cardinality(extremities) <> 1')).toEqual([])
-  const [{ fence } = { fence: 0 }] = await database.db.query<{ fence: number }>('SELECT fence FROM node')
-  console.log(`${acknowledged.size} messages, ${fence} places taken`)
+  for (const room of rooms) {
+    const there = await messagesOf(apis[0]!, people[0]!, room)
+    for (const { seen } of wanderers) expect(seen.get(room)).toEqual(there)
+  }
+  expect(wanderers.flatMap(({ seen }) => [...seen.values()].flat())).toHaveLength(READERS * acknowledged.size)
+  expect(wanderers[0]!.received.toSorted()).toEqual([...delivered].toSorted())
+  expect(await db.query('SELECT room_nid FROM room WHERE cardinality(extremities) <> 1')).toEqual([])
+  console.log(`${acknowledged.size} messages, ${await fenceNow()} places taken, after ${happened.join(', ')}`)
 })
