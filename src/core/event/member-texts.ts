@@ -4,6 +4,7 @@ import { STICKY } from './sticky.ts'
 const QUOTE = 0x22
 const COMMA = 0x2c
 const COLON = 0x3a
+const BACKSLASH = 0x5c
 const OBJECT_ENDS = 0x7d
 
 /** The texts of some members of an event, as JSON. */
@@ -32,7 +33,8 @@ export function memberTexts(json: string): MemberTexts | undefined {
   let at = 1
   while (json.charCodeAt(at) === QUOTE) {
     const nameEnd = json.indexOf('"', at + 1)
-    if (json.charCodeAt(nameEnd + 1) !== COLON) return undefined
+    // A name with an escaped quote could pass what it holds off as other members.
+    if (json.charCodeAt(nameEnd + 1) !== COLON || json.charCodeAt(nameEnd - 1) === BACKSLASH) return undefined
     const from = nameEnd + 2
     const to = endOfValue(json, from)
     if (to === -1) return undefined

@@ -48,6 +48,13 @@ test('leaves what is not canonical, or lacks a member, to the parser', () => {
   for (let length = 0; length < whole.length; length++) expect(memberTexts(whole.slice(0, length))).toBeUndefined()
 })
 
+test('no name passes what it holds off as other members', () => {
+  // Read from the escaped quote of the last name on, its value holds a sender.
+  const forged = { ...base, 'x":': { ',': ':w', sender: '@victim:b', 'x":': { ',': ':{' } }, 'z},': ':w' }
+  const found = memberTexts(encodeCanonical(forged))
+  expect(found === undefined || JSON.parse(found.sender)).not.toBe('@victim:b')
+})
+
 test('agrees with the parser for random events', () => {
   const below = seededRandom(7)
   const pick = <T>(from: readonly T[]): T => from[below(from.length)]!
@@ -62,11 +69,18 @@ test('agrees with the parser for random events', () => {
     const many = Array.from({ length: below(4) }, () => value(depth + 1))
     return kind === 4 ? many : Object.fromEntries(many.map((each) => [text(), each]))
   }
+  let skipped = 0
   for (let round = 0; round < 1_000; round++) {
     const event = { ...base, content: { [text()]: value(0), a: value(0) }, sender: `@${text()}:b`, state_key: text() }
-    const found = memberTexts(encodeCanonical({ ...event, unsigned: value(0) } as never))!
-    expect(JSON.parse(found.content)).toEqual(event.content)
-    expect(JSON.parse(found.sender)).toBe(event.sender)
-    expect(JSON.parse(found.stateKey!)).toBe(event.state_key)
+    const others = { [text()]: value(0), [text()]: value(0), unsigned: value(0) }
+    const found = memberTexts(encodeCanonical({ ...others, ...event } as never))
+    if (found === undefined) skipped++
+    else {
+      expect(JSON.parse(found.content)).toEqual(event.content)
+      expect(JSON.parse(found.sender)).toBe(event.sender)
+      expect(JSON.parse(found.stateKey!)).toBe(event.state_key)
+    }
   }
+  // Names that hold a quote are left to the parser.
+  expect(skipped).toBeLessThan(500)
 })
