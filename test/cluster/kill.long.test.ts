@@ -29,6 +29,8 @@ const READERS = 2
 const GOING_ON = 60
 /** How long a node is frozen that no other one replaces, and how long a line is cut: longer than a lease. */
 const LONG_MS = 15_000
+/** How often it is the node that serves to which something happens. */
+const HOLDER_SHARE = 0.7
 const POSTGRES_AWAY_MS = 10_000
 
 /** What happens, in an order that the seed decides: each of these once before any of them again. */
@@ -94,6 +96,13 @@ const isReady = ({ baseUrl }: ChildServer): Promise<boolean> =>
     ({ ok }) => ok,
     () => false,
   )
+
+/** The number of the node that serves; undefined while nobody can know. */
+async function holderNow(): Promise<number | undefined> {
+  const { address = '' } = (await findNode(db, WRITER)) ?? {}
+  const found = links.findIndex(({ port }) => address.endsWith(`:${port}`))
+  return found < 0 ? undefined : found
+}
 
 const fenceNow = async (): Promise<number> => (await findNode(db, WRITER))!.fence
 
@@ -175,7 +184,8 @@ it(`nothing acknowledged is lost, doubled or forked while nodes and lines fail (
     const before = senders.acknowledged.size
     const way = order.pop()!
     happened.push(way)
-    await disturb(way, dice.below(NODES))
+    const any = dice.below(NODES)
+    await disturb(way, dice.chance(HOLDER_SHARE) ? ((await holderNow()) ?? any) : any)
     await waitUntil(
       `sends that go on after ${happened.join(', ')}`,
       () => senders.acknowledged.size > before + GOING_ON,
