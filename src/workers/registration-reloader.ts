@@ -4,7 +4,7 @@ import type { AppserviceServices } from '../domain/appservices/appservice-servic
 import { loadRegistrations } from '../domain/appservices/load-registrations.ts'
 import { registrationsStamp } from '../outbound/registration-files.ts'
 
-const LOOK_EVERY_MS = 2_000
+const LOOK_EVERY_MS = 1_000
 
 /** Loads changed registration files. A mistake in one is logged once, and the services stay as they are. */
 export function startRegistrationReloader(parts: {

@@ -1,16 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generateX25519Identity, identityToRecipient } from 'age-encryption'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -19,6 +9,7 @@ import { lastBackup } from '../../src/store/backup/backup-runs.ts'
 import { sendText } from '../support/api.ts'
 import { uploadFile } from '../support/media.ts'
 import { S3_KEYS, startS3Service } from '../support/s3-service.ts'
+import { filesIn as files, manifestIn } from './files.ts'
 import { FILE, type KeptServer, startKeptServer } from './kept-server.ts'
 
 let kept: KeptServer
@@ -27,19 +18,6 @@ beforeAll(async () => {
   kept = await startKeptServer()
 })
 afterAll(() => kept.close())
-
-const files = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-
-function manifestIn(place: string): { path: string; manifest: Manifest } {
-  const path = files(place)
-    .filter((name) => name.endsWith('manifest.json'))
-    .sort()
-    .at(-1)!
-  return { path, manifest: JSON.parse(readFileSync(path, 'utf8')) as Manifest }
-}
 
 describe('hearth backup', () => {
   test('holds every row of one moment while others write, the media and the settings, and reads back', async () => {
@@ -241,25 +219,6 @@ test('backup verify --repair puts media of the server in place of damaged and mi
 })
 
 describe('an encrypted backup', () => {
-  test('opens with its passphrase alone', async () => {
-    const { run } = kept
-    const place = `${kept.place}-secret`
-    const env = { HEARTH__BACKUP__PASSPHRASE: 'correct horse' }
-    expect((await run(['backup', place], env)).stdout).toContain(', encrypted')
-    expect(files(place).filter((name) => readFileSync(name).includes('kept'))).toEqual([
-      join(place, 'hearth-backups.json'),
-      manifestIn(place).path,
-    ])
-    expect((await run(['backup', 'verify', place], env)).code).toBe(0)
-    expect((await run(['backup', 'verify', place])).stderr).toContain('give its passphrase')
-    const wrong = await run(['backup', 'verify', place, '--passphrase'], {}, 'correct mule\n')
-    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('the passphrase is not that of') })
-    // A backup with another passphrase would not open with the first: told before anything is written.
-    const before = files(place)
-    expect((await run(['backup', place, '--passphrase'], {}, 'correct mule\n')).stderr).toContain('is not that of')
-    expect(files(place)).toEqual(before)
-  })
-
   test('is made for a public key, and opened by its secret key, which the server need not have', async () => {
     const { run } = kept
     const place = `${kept.place}-public`

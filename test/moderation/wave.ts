@@ -87,17 +87,16 @@ export async function endWave(
   expect(await seenBy(home, owner)).not.toContain(BAIT)
   const first = await api.call('GET', syncPath({}), { token: owner.token })
   expect(JSON.stringify(first.rooms.join)).not.toContain(BAIT)
-  await waitUntil('the other server', async () => !(await seenBy(away, far)).includes(BAIT), {
-    timeoutMs: 600_000,
-    everyMs: 500,
-  })
+  const baits = async ({ server }: Neighbour): Promise<number> => {
+    const text = `SELECT count(*)::int AS count FROM event WHERE type = 'm.room.message' AND json LIKE '%${BAIT}%'`
+    return (await server.database.db.query<{ count: number }>(text))[0]!.count
+  }
+  await waitUntil('the other server', async () => (await baits(away)) === 0, { timeoutMs: 600_000, everyMs: 500 })
+  expect(await seenBy(away, far)).not.toContain(BAIT)
   expect(await seenBy(away, far)).toContain('good evening')
   const waiting = await api.call('GET', `/notifications?limit=100`, { token: owner.token })
   expect(JSON.stringify(waiting.notifications)).not.toContain(BAIT)
-  const [stored] = await home.server.database.db.query<{ count: number }>(
-    `SELECT count(*)::int AS count FROM event WHERE type = 'm.room.message' AND json LIKE '%${BAIT}%'`,
-  )
-  expect(stored?.count).toBe(0)
+  expect(await baits(home)).toBe(0)
 
   // What they try now goes nowhere.
   const tried = await api.request('PUT', `/rooms/${enc(square)}/send/m.room.message/late`, {

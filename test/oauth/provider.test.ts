@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openSsoWorld, type SsoWorld, shows, signInAtProvider } from '../sso/world.ts'
 import { chromiumPath } from '../support/browser.ts'
@@ -12,12 +13,11 @@ describe.skipIf(chromiumPath() === undefined)('another service behind these page
   })
   afterAll(() => world?.close())
 
-  async function openApp() {
-    const context = await world.newBrowser()
+  async function openApp(page: Page) {
+    const context = page.context()
     await context.route('https://app.example.com/**', (route) =>
       route.fulfill({ contentType: 'text/html', body: '<title>app</title>' }),
     )
-    const page = await context.newPage()
     const metadata = await world.api.call('GET', '/_matrix/client/v1/auth_metadata')
     const { client_id } = await world.api.call('POST', '/_hearth/oauth/register', { body: CLIENT })
     const request = requestOf(client_id)
@@ -26,7 +26,7 @@ describe.skipIf(chromiumPath() === undefined)('another service behind these page
   }
 
   it('signs a person in for an app', async () => {
-    const { page, request, context } = await openApp()
+    const { page, request, context } = await openApp(await world.freshPage())
     await shows(page, 'Sign in')
     await page.click('text=Continue with Example Inc.')
     await signInAtProvider(page, 'alice')
@@ -51,7 +51,7 @@ describe.skipIf(chromiumPath() === undefined)('another service behind these page
   })
 
   it('lets a new person choose a name first', async () => {
-    const { page } = await openApp()
+    const { page } = await openApp(await world.freshPage())
     await page.click('text=Continue with Example Inc.')
     await signInAtProvider(page, 'zoe')
     await shows(page, 'Choose a user name')
@@ -64,7 +64,7 @@ describe.skipIf(chromiumPath() === undefined)('another service behind these page
   })
 
   it('proves that somebody is there only if it has asked them again', async () => {
-    const { page } = await openApp()
+    const { page } = await openApp(await world.freshPage())
     await page.click('text=Continue with Example Inc.')
     await signInAtProvider(page, 'alice')
     await shows(page, 'Allow app.example.com?')
@@ -91,9 +91,9 @@ describe.skipIf(chromiumPath() === undefined)('another service behind these page
   })
 
   it('cannot be used to sign somebody in by a link', async () => {
-    const { page } = await openApp()
+    const { page } = await openApp(await world.freshPage())
     const own = await world.newBrowser()
-    const { page: mallory } = await openApp()
+    const { page: mallory } = await openApp(await own.newPage())
     await mallory.click('text=Continue with Example Inc.')
     let link = ''
     world.intercept = (url) => {

@@ -37,8 +37,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on under attack', () 
     ['that is none', () => 'no token at all'],
   ]
   it.each(lies)('believes no ID token %s', async (_name, tampering) => {
-    const context = await world.newBrowser()
-    const page = await context.newPage()
+    const page = await world.freshPage()
     await page.goto(beginAt(world))
     world.provider.tampering = tampering
     try {
@@ -49,7 +48,6 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on under attack', () 
     }
     expect(await accounts()).toEqual([])
     expect(await world.server.db.query('SELECT 1 AS one FROM login_token')).toEqual([])
-    await context.close()
   })
 
   it('takes no answer that names another issuer, and none with another code', async () => {
@@ -138,7 +136,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on under attack', () 
       preferred_username: '"><script>alert(1)</script>',
       name: '<img src=x onerror=alert(1)>',
     }
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     page.on('dialog', () => expect.unreachable())
     await page.goto(beginAt(world))
     await signInAtProvider(page, 'mallory')
@@ -149,7 +147,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on under attack', () 
 
   it('makes no account by a form of another site, nor without the cookie', async () => {
     world.provider.people.nora = { preferred_username: 'not a name' }
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(beginAt(world))
     await signInAtProvider(page, 'nora')
     await shows(page, 'Choose a user name')

@@ -19,7 +19,7 @@ describe.skipIf(chromiumPath() === undefined)('matrix-js-sdk', () => {
     const { flows } = await client.loginFlows()
     expect(flows.map(({ type }) => type)).toContain('m.login.sso')
     const address = client.getSsoLoginUrl(world.client, 'sso', 'example').replace('/_matrix/', `/${root}/`)
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(address)
     await signInAtProvider(page, 'alice')
     await shows(page, 'Almost there')

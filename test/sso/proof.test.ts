@@ -19,7 +19,7 @@ describe.skipIf(chromiumPath() === undefined)('proving who one is by single sign
   afterAll(() => world?.close())
 
   async function signUp(name: string): Promise<void> {
-    const other = await (await world.newBrowser()).newPage()
+    const other = await world.freshPage()
     await other.goto(beginAt(world))
     await signInAtProvider(other, name)
     await shows(other, 'Almost there')
@@ -88,7 +88,7 @@ describe.skipIf(chromiumPath() === undefined)('proving who one is by single sign
   it('is not done by somebody else', async () => {
     const { deviceId } = await logIn()
     const { session } = (await remove(deviceId)).body
-    const other = await (await world.newBrowser()).newPage()
+    const other = await world.freshPage()
     for (const name of ['bob', 'stranger']) {
       await other.goto(fallback(session))
       await other.click('.choices a')

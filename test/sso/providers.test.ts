@@ -39,7 +39,7 @@ describe.skipIf(chromiumPath() === undefined)('several providers', () => {
   })
 
   it('are shown to choose from, in the dialect that was asked', async () => {
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(`${beginAt(world, world.client, '/_proto/client/r0')}&action=register`)
     await shows(page, 'Sign in')
     expect(await page.locator('.choices a').allInnerTexts()).toEqual([
@@ -57,7 +57,7 @@ describe.skipIf(chromiumPath() === undefined)('several providers', () => {
   })
 
   it('may be out of reach one by one', async () => {
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(beginAt(world))
     await page.click('text=Other & Sons')
     await shows(page, 'Other & Sons does not answer')
@@ -77,7 +77,7 @@ describe.skipIf(chromiumPath() === undefined)('a provider whose names are truste
   afterAll(() => world?.close())
 
   async function signIn(name: string) {
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(beginAt(world))
     await signInAtProvider(page, name)
     return page
@@ -124,7 +124,7 @@ describe.skipIf(chromiumPath() === undefined)('a server that is full', () => {
 
   it('makes no account, and says why', async () => {
     const early = await register(world.api, 'early')
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(beginAt(world))
     await signInAtProvider(page, 'late')
     await shows(page, 'There is no room for another account')

@@ -24,7 +24,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on in a browser', () 
 
   /** From the client's button to the page that the provider leads back to. */
   async function signIn(name: string, at = beginAt(world)) {
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(at)
     await signInAtProvider(page, name)
     return page
@@ -47,7 +47,6 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on in a browser', () 
     const addresses = await world.server.db.query('SELECT medium, address FROM user_threepid')
     expect(addresses).toEqual([{ medium: 'email', address: 'alice@wonder.test' }])
     expect(await login(token)).toMatchObject({ errcode: 'M_FORBIDDEN' })
-    await page.context().close()
   })
 
   it('asks the provider with state, nonce and PKCE, never twice the same', () => {
@@ -98,7 +97,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on in a browser', () 
   })
 
   it('says so when it was cancelled at the provider, and can be tried again', async () => {
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(beginAt(world))
     await page.click('text=[ Cancel ]')
     await shows(page, 'You have not been signed in')
@@ -109,7 +108,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on in a browser', () 
   })
 
   it('is over after a quarter of an hour', async () => {
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(beginAt(world))
     world.server.advance(15 * 60_000)
     await signInAtProvider(page, 'carol')
@@ -189,7 +188,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on in a browser', () 
   })
 
   it('says so when the provider does not answer, before and after', async () => {
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     await page.goto(beginAt(world))
     world.intercept = (url) => {
       world.provider.isDown ||= url.startsWith('/_hearth/sso/callback')
@@ -212,7 +211,7 @@ describe.skipIf(chromiumPath() === undefined)('single sign-on in a browser', () 
   })
 
   it('leaves no secret in the log or in the database', async () => {
-    const page = await (await world.newBrowser()).newPage()
+    const page = await world.freshPage()
     const seen: string[] = []
     page.on('request', (request) => seen.push(request.url()))
     await page.goto(beginAt(world))

@@ -21,6 +21,8 @@ export interface SsoWorld {
   intercept: ((url: string) => boolean) | undefined
   /** A browser of its own, without any cookies. */
   newBrowser(): Promise<BrowserContext>
+  /** The page of a browser without any cookies. It is the same page each time, as a new one costs far more: who has it, loses it to the next. */
+  freshPage(): Promise<Page>
   close(): Promise<void>
 }
 
@@ -63,6 +65,7 @@ export async function openSsoWorld(options: WorldOptions = {}): Promise<SsoWorld
   front.lead(Number(new URL(server.baseUrl).port))
   const api = openApi(server.baseUrl)
   const browser = await openBrowser()
+  let shared: Promise<Page> | undefined
   const world: SsoWorld = {
     server,
     intercept: undefined,
@@ -77,6 +80,13 @@ export async function openSsoWorld(options: WorldOptions = {}): Promise<SsoWorld
         isHere(new URL(route.request().url()).hostname) ? route.continue() : route.abort(),
       )
       return context
+    },
+    async freshPage() {
+      shared ??= world.newBrowser().then((context) => context.newPage())
+      const page = await shared
+      await page.context().clearCookies()
+      await page.goto('about:blank')
+      return page
     },
     async close() {
       await browser.close()

@@ -19,6 +19,9 @@ const LEFT_OUT = [
   ...['ThirdPartyStoragePartitioning'],
 ]
 
+/** A process for each site, and one in reserve: a third of all that is left. What pages may see of each other does not depend on it. */
+const PROCESSES = ['IsolateOrigins', 'site-per-process', 'SpareRendererForSitePerProcess']
+
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -27,7 +30,9 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  `--disable-features=${[...LEFT_OUT, ...OWN_PAGES].join()}`,
+  '--disable-site-isolation-trials',
+  '--renderer-process-limit=1',
+  `--disable-features=${[...LEFT_OUT, ...OWN_PAGES, ...PROCESSES].join()}`,
 ]
 
 /** Where a Chromium is: `$CHROMIUM`, or where distributions put it; undefined where there is none. Then a test says `describe.skipIf`. */

@@ -39,7 +39,9 @@ function offset(address: string, port: number, now: () => number): Promise<numbe
       finish()
     }
     const late = setTimeout(() => end(() => reject(new Error(`${address} does not answer`))), TIMEOUT_MS)
-    socket.once('error', (error) => end(() => reject(error)))
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      end(() => reject(error.code === 'ECONNREFUSED' ? new Error(`nothing listens at ${address}:${port}`) : error)),
+    )
     const packet = Buffer.alloc(PACKET_BYTES)
     // Version 4, a client's request.
     packet[0] = 0x23
@@ -50,6 +52,7 @@ function offset(address: string, port: number, now: () => number): Promise<numbe
       const fraction = answer.readUInt32BE(TRANSMITTED_AT + 4) / 2 ** 32
       end(() => resolve((begun + now()) / 2 - (seconds + fraction) * 1000))
     })
-    socket.send(packet, port, address)
+    // Only a connected socket is told that nothing listens there.
+    socket.connect(port, address, () => socket.send(packet))
   })
 }
