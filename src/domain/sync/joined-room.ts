@@ -55,16 +55,19 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const bundling = slice.limited && !shared ? look.sources.bundle(bundleReader(look), room, slice.events) : undefined
   const relations = bundling && (await bundling)
   if (!shared) keepFirstTimeline(look, room, slice, { membershipAt, relations })
-  const begin = isFull || slice.limited ? await stateBefore(look, room, slice) : known
+  const beginning = isFull || slice.limited ? stateBefore(look, room, slice) : known
+  const begin = beginning instanceof Promise ? await beginning : beginning
   const ending = stateNow(look, room)
   const end = ending instanceof Promise ? await ending : ending
   const target = look.request.stateAfter === undefined ? beforeTimeline(begin, slice, end) : end
   const isSummedUp = isFull || wasResynced || slice.limited || slice.events.some(isSummed)
-  const summary = isSummedUp ? await summaryOf(look, room) : undefined
+  const summing = isSummedUp ? summaryOf(look, room) : undefined
+  const summary = summing instanceof Promise ? await summing : summing
   const heroes = summary?.['m.heroes'] ?? []
   const wish = { target, known, isFull, timeline: slice.events, heroes }
   const nids = stateToSend(look, room, wish)
-  const state = nids.length === 0 ? { room, events: [], left: [] } : await loadState(look, room, nids)
+  const loadingState = loadState(look, room, nids)
+  const state = loadingState instanceof Promise ? await loadingState : loadingState
   const extras = extrasOf(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
   const sticking = stickyEventsOf(look, room, known && look.since?.events, slice.events)
   const sticky = sticking instanceof Promise ? await sticking : sticking
@@ -142,9 +145,9 @@ export function stateNow({ now, sources }: Look, room: Room): StateMap | Promise
   return isNewer(nid, now.events) ? sources.states.at(room, now.events) : state
 }
 
-async function stateBefore(look: Look, room: Room, { events }: TimelineSlice): Promise<StateMap> {
+function stateBefore(look: Look, room: Room, { events }: TimelineSlice): StateMap | Promise<StateMap> {
   const [first] = events
-  return first ? await look.sources.states.before(room, first) : await stateNow(look, room)
+  return first ? look.sources.states.before(room, first) : stateNow(look, room)
 }
 
 /**
@@ -261,8 +264,20 @@ interface Summary {
   readonly 'm.invited_member_count': number
 }
 
-async function summaryOf(look: Look, room: Room): Promise<Summary> {
-  const counts = { 'm.joined_member_count': room.counts.join, 'm.invited_member_count': room.counts.invite }
+function summaryOf(look: Look, room: Room): Summary | Promise<Summary> {
+  const nameNid = room.stateNid(room.committed.state, 'm.room.name', '')
+  const name = nameNid === 0 ? undefined : room.fact(nameNid)
+  return roomNameOf(name) === undefined ? summaryWithHeroes(look, room) : countsOf(room)
+}
+
+const countsOf = ({ counts }: Room) => ({
+  'm.joined_member_count': counts.join,
+  'm.invited_member_count': counts.invite,
+})
+
+/** The heroes name a room that has no name of its own. */
+async function summaryWithHeroes(look: Look, room: Room): Promise<Summary> {
+  const counts = countsOf(room)
   const [name, alias] = await Promise.all([
     room.stateEvent('m.room.name', ''),
     room.stateEvent('m.room.canonical_alias', ''),

@@ -1,3 +1,4 @@
+import type { RelatedBy } from '../../core/filter.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
@@ -5,6 +6,7 @@ import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import type { BundleReader } from '../rooms/read/bundles.ts'
 import { loadReferences, type Reading, writeClientEvent } from '../rooms/room/client-event.ts'
+import type { LoadedPart } from '../rooms/room/event-loader.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
@@ -100,21 +102,44 @@ export interface RoomState {
 }
 
 /** Loads state events, drops those that the filter does not want, and loads what writing the others needs. */
-export async function loadState(look: Look, room: Room, nids: readonly number[]): Promise<RoomState> {
+export function loadState(look: Look, room: Room, nids: readonly number[]): RoomState | Promise<RoomState> {
   if (nids.length === 0) return { room, events: [], left: [] }
-  const { events } = look.sources
-  const { found, left } = await events.loadWithin(nids, MAX_ANSWER_PART_BYTES)
-  const wanted = await wantedOf(look, room, found)
-  return { room, events: wanted.toSorted((before, after) => before.nid - after.nid), left }
+  const loading = look.sources.events.loadWithin(nids, MAX_ANSWER_PART_BYTES)
+  return loading instanceof Promise ? loading.then((part) => stateOf(look, room, part)) : stateOf(look, room, loading)
 }
 
-async function wantedOf(look: Look, room: Room, found: readonly RoomEvent[]): Promise<readonly RoomEvent[]> {
+function stateOf(look: Look, room: Room, { found, left }: LoadedPart): RoomState | Promise<RoomState> {
+  const wanted = wantedOf(look, room, found)
+  return wanted instanceof Promise
+    ? wanted.then((events) => ({ room, events: inOrder(events), left }))
+    : { room, events: inOrder(wanted), left }
+}
+
+const inOrder = (events: readonly RoomEvent[]): RoomEvent[] =>
+  events.toSorted((before, after) => before.nid - after.nid)
+
+function wantedOf(
+  look: Look,
+  room: Room,
+  found: readonly RoomEvent[],
+): readonly RoomEvent[] | Promise<readonly RoomEvent[]> {
   const { state: filter } = look.request.filter.room
   const matching = filter.matchesAll
-    ? [...found]
+    ? found
     : found.filter((event) => filter.eventMatches({ type: event.type, sender: event.sender, content: event.content }))
   const { relatedBy } = filter
-  const wanted = relatedBy ? await look.sources.keepRelated(look.by, room, matching, relatedBy) : matching
+  if (relatedBy) return relatedOf(look, room, matching, relatedBy)
+  const loading = loadReferences(look.sources.events, matching)
+  return loading ? loading.then(() => matching) : matching
+}
+
+async function relatedOf(
+  look: Look,
+  room: Room,
+  matching: readonly RoomEvent[],
+  relatedBy: RelatedBy,
+): Promise<readonly RoomEvent[]> {
+  const wanted = await look.sources.keepRelated(look.by, room, matching, relatedBy)
   await loadReferences(look.sources.events, wanted)
   return wanted
 }

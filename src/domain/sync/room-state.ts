@@ -9,8 +9,8 @@ import { type EventPosition, isNewer } from './token.ts'
 
 /** A room's state at the points that clients ask about. */
 export interface RoomStates {
-  /** The state right before an event of the room. */
-  before(room: Room, event: RoomEvent): Promise<StateMap>
+  /** The state right before an event of the room. Synchronous where it is in memory. */
+  before(room: Room, event: RoomEvent): StateMap | Promise<StateMap>
   /** The state that a reader at a stream position knew; empty when the room had no events by then. Synchronous where it is in memory. */
   at(room: Room, position: EventPosition): StateMap | Promise<StateMap>
 }

@@ -8,8 +8,11 @@ import { RoomEvent } from './room-event.ts'
 export interface EventLoader {
   /** The events that exist among these numbers, by number. */
   load(nids: readonly number[]): Promise<Map<number, RoomEvent>>
-  /** Like `load`, until the events reach about this many bytes. Gives only the numbers of the rest, for `loadLarge`. */
-  loadWithin(nids: readonly number[], maxBytes: number): Promise<LoadedPart>
+  /**
+   * Like `load`, until the events reach about this many bytes. Gives only the numbers of the rest, for `loadLarge`. Synchronous where all of
+   * them are in memory.
+   */
+  loadWithin(nids: readonly number[], maxBytes: number): LoadedPart | Promise<LoadedPart>
   /** Loads a part of what is too large to hold at once. The part does not go into the cache, where it would displace what others read. */
   loadLarge(nids: readonly number[], maxBytes: number): Promise<LoadedPart>
 }
@@ -53,6 +56,26 @@ export function createEventLoader({ db, bulk, events, adopt }: EventLoaderParts)
     }
   }
 
+  /** Fetches events until they reach so many bytes, and adds them to those that were found. */
+  async function fetchWithin(
+    found: readonly RoomEvent[],
+    missing: readonly number[],
+    maxBytes: number,
+  ): Promise<LoadedPart> {
+    const fetched = await fetch(missing)
+    const all = [...found]
+    const left: number[] = []
+    let bytes = 0
+    for (const nid of missing) {
+      const event = fetched.get(nid)
+      if (event && bytes < maxBytes) {
+        all.push(event)
+        bytes += event.json.length
+      } else if (fetched.has(nid)) left.push(nid)
+    }
+    return { found: all, left }
+  }
+
   return {
     async load(nids) {
       const found = new Map<number, RoomEvent>()
@@ -73,7 +96,7 @@ export function createEventLoader({ db, bulk, events, adopt }: EventLoaderParts)
       for await (const rows of fetchLarge(left)) for (const row of rows) found.set(row.event_nid, adopt(row))
       return found
     },
-    async loadWithin(nids, maxBytes) {
+    loadWithin(nids, maxBytes) {
       const found: RoomEvent[] = []
       const missing: number[] = []
       let bytes = 0
@@ -85,16 +108,7 @@ export function createEventLoader({ db, bulk, events, adopt }: EventLoaderParts)
         } else missing.push(nid)
       }
       if (missing.length === 0 || bytes >= maxBytes) return { found, left: missing }
-      const fetched = await fetch(missing)
-      const left: number[] = []
-      for (const nid of missing) {
-        const event = fetched.get(nid)
-        if (event && bytes < maxBytes) {
-          found.push(event)
-          bytes += event.json.length
-        } else if (fetched.has(nid)) left.push(nid)
-      }
-      return { found, left }
+      return fetchWithin(found, missing, maxBytes - bytes)
     },
     async loadLarge(nids, maxBytes) {
       const found: RoomEvent[] = []

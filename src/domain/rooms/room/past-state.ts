@@ -4,7 +4,7 @@ import { getKeysAt, loadState, type StatePoint } from '../../../store/events/sta
 import type { Room } from './room.ts'
 
 /** The whole state of a room at a point: from memory if the point is recent, otherwise from the log. */
-export async function stateAt(db: Reader, room: Room, point: StatePoint): Promise<StateMap> {
+export function stateAt(db: Reader, room: Room, point: StatePoint): StateMap | Promise<StateMap> {
   return room.recentState(point.chain, point.seq) ?? loadState(db, room.nid, point)
 }
 
