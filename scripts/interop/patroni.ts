@@ -4,6 +4,7 @@ import type { ChildServer } from '../../test/support/child-server.ts'
 import { startHaproxy } from '../../test/support/haproxy.ts'
 import {
   type InsistentSenders,
+  messagesOf,
   startInsistentSenders,
   startWanderer,
   type Wanderer,
@@ -131,18 +132,6 @@ async function failOver(
       problem: await problemOfReader(apis[0]!, first, room, { senders, reader }),
     },
   ]
-}
-
-async function messagesOf(api: Api, { token }: Account, room: string): Promise<{ id: string; text: string }[]> {
-  const found: { id: string; text: string }[] = []
-  for (let from = ''; ; ) {
-    const path = `/rooms/${encodeURIComponent(room)}/messages?dir=f&limit=1000${from}`
-    const { chunk, end } = await api.call('GET', path, { token })
-    for (const { type, event_id, content } of chunk as { type: string; event_id: string; content: { body: string } }[])
-      if (type === 'm.room.message') found.push({ id: event_id, text: content.body })
-    if (end === undefined || chunk.length === 0) return found
-    from = `&from=${encodeURIComponent(end)}`
-  }
 }
 
 async function problemOfRoom(

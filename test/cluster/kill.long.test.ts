@@ -9,12 +9,12 @@ import { type Database, openDatabase } from '../../src/store/db/db.ts'
 import { WRITER } from '../../src/store/db/writer-lock.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts'
 import { Dice } from '../federation/dice.ts'
-import { type Account, type Api, createRoom, join as joinRoom, register, syncPath } from '../support/api.ts'
+import { type Account, createRoom, join as joinRoom, register, syncPath } from '../support/api.ts'
 import type { ChildServer } from '../support/child-server.ts'
 import { copyCluster } from '../support/cluster.ts'
 import { type Cuttable, startCuttable } from '../support/cuttable.ts'
 import { freePort } from '../support/free-port.ts'
-import { startInsistentSenders, startWanderer } from '../support/insistent.ts'
+import { messagesOf, startInsistentSenders, startWanderer } from '../support/insistent.ts'
 import { type Nodes, startNodes } from '../support/nodes.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -31,6 +31,8 @@ const GOING_ON = 60
 const LONG_MS = 15_000
 /** How often it is the node that serves to which something happens. */
 const HOLDER_SHARE = 0.7
+/** How long a client waits for a node that cannot reach the one that serves. */
+const CUT_MS = 30_000
 const POSTGRES_AWAY_MS = 10_000
 
 /** What happens, in an order that the seed decides: each of these once before any of them again. */
@@ -118,6 +120,28 @@ async function withhold(node: ChildServer, begin: () => void, end: () => void): 
   await waitUntil('its end, or its readiness', () => (isReplaced ? !node.isRunning() : isReady(node)))
 }
 
+/** A node that reaches Postgres and not the one that serves says so, to balancers and to clients, in a time that both can wait. */
+async function cutFromEachOther(): Promise<void> {
+  for (const link of links) link.cut()
+  const holder = await holderNow()
+  const others = cluster.apis.filter((_, n) => n !== holder)
+  const refused = others.map(async (api) => {
+    const asked = () => api.request('GET', '/account/whoami', { timeoutMs: CUT_MS })
+    expect((await asked()).status).toBe(503)
+    expect((await fetch(`${api.baseUrl}/health/ready`)).status).toBe(503)
+  })
+  // As a balancer does, which makes them look.
+  let isOver = false
+  const looking = (async () => {
+    while (!isOver) await Promise.all([...cluster.nodes.map(isReady), pause(500)])
+  })()
+  await Promise.all(refused).finally(() => {
+    isOver = true
+  })
+  await looking
+  for (const link of links) link.mend()
+}
+
 async function disturb(way: (typeof WAYS)[number], n: number): Promise<void> {
   const node = cluster.nodes[n]!
   if (way === 'kill -9') await node.kill('SIGKILL')
@@ -127,11 +151,7 @@ async function disturb(way: (typeof WAYS)[number], n: number): Promise<void> {
     await withhold(node, signal('SIGSTOP'), signal('SIGCONT'))
   }
   if (way === 'cut from Postgres') await withhold(node, lines[n]!.cut, lines[n]!.mend)
-  if (way === 'cut from each other') {
-    for (const link of links) link.cut()
-    await pause(LONG_MS)
-    for (const link of links) link.mend()
-  }
+  if (way === 'cut from each other') await cutFromEachOther()
   if (way === 'no Postgres') {
     await postgres.stop()
     await pause(POSTGRES_AWAY_MS)
@@ -140,19 +160,6 @@ async function disturb(way: (typeof WAYS)[number], n: number): Promise<void> {
   for (const each of cluster.nodes) {
     await waitUntil('its readiness, or its end', async () => !each.isRunning() || isReady(each))
     if (!each.isRunning()) await each.start()
-  }
-}
-
-/** The messages of a room in its own order. */
-async function messagesOf(api: Api, { token }: Account, room: string): Promise<string[]> {
-  const ids: string[] = []
-  for (let from = ''; ; ) {
-    const path = `/rooms/${encodeURIComponent(room)}/messages?dir=f&limit=1000${from}`
-    const { chunk, end } = await api.call('GET', path, { token })
-    for (const { type, event_id } of chunk as { type: string; event_id: string }[])
-      if (type === 'm.room.message') ids.push(event_id)
-    if (end === undefined || chunk.length === 0) return ids
-    from = `&from=${encodeURIComponent(end)}`
   }
 }
 
@@ -205,7 +212,7 @@ it(`nothing acknowledged is lost, doubled or forked while nodes and lines fail (
   expect(stored.size).toBe(rows.length)
   expect(stored).toEqual(acknowledged)
   for (const room of rooms) {
-    const there = await messagesOf(apis[0]!, people[0]!, room)
+    const there = (await messagesOf(apis[0]!, people[0]!, room)).map(({ id }) => id)
     for (const { seen } of wanderers) expect(seen.get(room)).toEqual(there)
   }
   expect(wanderers.flatMap(({ seen }) => [...seen.values()].flat())).toHaveLength(READERS * acknowledged.size)

@@ -6,6 +6,7 @@ import { WRITER } from '../../src/store/db/writer-lock.ts'
 import { type Account, type Api, createRoom, type Json, openApi, register, sendText } from '../support/api.ts'
 import { type ChildServer, prepareChildServer } from '../support/child-server.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { messagesOf } from '../support/insistent.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const SECRET = 'a secret of the two nodes of this test'
@@ -70,17 +71,7 @@ function sendAllAlong(api: Api, name: string) {
 
 const standsBy = (node: ChildServer) => waitUntil('standing by', () => node.output().includes('this one stands by'))
 
-async function bodiesIn(api: Api): Promise<string[]> {
-  const bodies: string[] = []
-  for (let from = ''; ; ) {
-    const path = `/rooms/${encodeURIComponent(room)}/messages?dir=f&limit=1000${from}`
-    const { chunk, end } = await api.call('GET', path, { token: alice.token })
-    for (const { type, content } of chunk as { type: string; content: { body: string } }[])
-      if (type === 'm.room.message') bodies.push(content.body)
-    if (end === undefined || chunk.length === 0) return bodies
-    from = `&from=${encodeURIComponent(end)}`
-  }
-}
+const bodiesIn = async (api: Api) => (await messagesOf(api, alice, room)).map(({ text }) => text)
 
 beforeAll(async () => {
   database = await createTestDatabase()

@@ -129,3 +129,16 @@ export function startWanderer(apis: readonly Api[], { token }: Account, start: s
 }
 
 const anyOf = (apis: readonly Api[]): Api => apis[Math.floor(Math.random() * apis.length)]!
+
+/** The messages of a room in its own order, from the first one on. */
+export async function messagesOf(api: Api, { token }: Account, room: string): Promise<{ id: string; text: string }[]> {
+  const found: { id: string; text: string }[] = []
+  for (let from = ''; ; ) {
+    const path = `/rooms/${encodeURIComponent(room)}/messages?dir=f&limit=1000${from}`
+    const { chunk, end } = await api.call('GET', path, { token })
+    for (const { type, event_id, content } of chunk as { type: string; event_id: string; content: { body: string } }[])
+      if (type === 'm.room.message') found.push({ id: event_id, text: content.body })
+    if (end === undefined || chunk.length === 0) return found
+    from = `&from=${encodeURIComponent(end)}`
+  }
+}

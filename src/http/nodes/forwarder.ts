@@ -37,7 +37,6 @@ const PATIENCE = /([?&]timeout=)\d+/
 const OF_A_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'expect', 'te', 'trailer', NODE_PROOF]
 const PROBED = '/health/ready'
 const PROBE_MS = 1_500
-const NOT_REACHED = /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
 
 /** @param target where the node that serves listens for others, `host:port`; undefined while none does */
 export function createForwarder(parts: {
@@ -79,7 +78,12 @@ export function createForwarder(parts: {
         waiting.delete(hurry)
         resolve(outcome)
       }
-      out.on('error', ({ code = '' }: NodeJS.ErrnoException) => end(NOT_REACHED.test(code) ? 'unsent' : 'in doubt'))
+      let isConnected = false
+      whenConnected(out, () => {
+        isConnected = true
+        if (body === undefined) request.pipe(out)
+      })
+      out.on('error', () => end(isConnected ? 'in doubt' : 'unsent'))
       out.once('response', (incoming) => {
         if (incoming.headers[NOT_SERVING] !== undefined) {
           incoming.resume()
@@ -93,11 +97,9 @@ export function createForwarder(parts: {
         response.writeHead(incoming.statusCode ?? 502, [...answerHeaders(incoming), ...parting])
         pipeline(incoming, response, () => end('answered'))
       })
-      if (body === undefined) {
-        // The node may refuse it by its headers, before any of the body comes.
-        out.flushHeaders()
-        whenConnected(out, () => request.pipe(out))
-      } else out.end(body)
+      // The node may refuse it by its headers, before any of the body comes.
+      if (body === undefined) out.flushHeaders()
+      else out.end(body)
     })
   }
 
@@ -116,8 +118,8 @@ export function createForwarder(parts: {
       if (outcome === 'hurried') continue
       const isSpent = body === undefined && request.readableDidRead
       if (isSpent || (outcome === 'in doubt' && !mayRepeat)) return false
-      // While a node had it, nobody lacked one: a sync is held for longer than this patience.
-      if (outcome === 'in doubt') until += performance.now() - askedAt
+      // A sync is held for longer than this patience: while a node had it, nobody lacked one.
+      if (outcome === 'in doubt' && SYNC.test(request.url ?? '')) until += performance.now() - askedAt
       if (isFinishing || performance.now() > until) return false
       await pause(FORWARD_RETRY_MS)
     }
@@ -209,10 +211,16 @@ function placeOf(address: string): { readonly host: string; readonly port: strin
   return { host: hostname.replace(/^\[|\]$/g, ''), port }
 }
 
+/** A connection that is not there soon is given up: nobody has got anything then. */
 function whenConnected(out: ReturnType<typeof send>, begin: () => void): void {
   out.once('socket', (socket) => {
-    if (socket.connecting) socket.once('connect', begin)
-    else begin()
+    if (!socket.connecting) {
+      begin()
+      return
+    }
+    const impatience = setTimeout(() => out.destroy(), PROBE_MS)
+    socket.once('connect', begin)
+    for (const end of ['connect', 'close']) socket.once(end, () => clearTimeout(impatience))
   })
 }
 

@@ -105,7 +105,11 @@ export async function openFront({ secret, host, port, connections, now, answersI
     async isOpen() {
       if (own !== undefined || (await forwarder.reaches())) unreachedSince = undefined
       else unreachedSince ??= performance.now()
-      return unreachedSince === undefined || performance.now() - unreachedSince < NODE_LEASE_MS + NODE_LEASE_MARGIN_MS
+      const isOpen =
+        unreachedSince === undefined || performance.now() - unreachedSince < NODE_LEASE_MS + NODE_LEASE_MARGIN_MS
+      // What was sent before their network failed would wait for as long as its client does.
+      if (!isOpen) forwarder.giveUp()
+      return isOpen
     },
     close: forwarder.giveUp,
   }
