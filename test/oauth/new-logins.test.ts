@@ -26,7 +26,10 @@ afterAll(async () => {
 
 function openWorld(values: object = {}): Promise<OauthWorld> {
   const mail = { from: 'hearth@hearth.test', smtp: { host: '127.0.0.1', port: smtp.port, security: 'none' } }
-  return openOauthWorld({ identity: { mail }, ...values }, 'whole')
+  return openOauthWorld(
+    { identity: { mail }, trusted_proxies: ['127.0.0.1'], registration: { enabled: true }, ...values },
+    'whole',
+  )
 }
 
 /** Somebody with an account, on one device, and an address of it. */
@@ -38,7 +41,11 @@ async function person(name: string, where = world): Promise<Account> {
   return account
 }
 
-async function login(name: string, device: string, { where = world, language = 'en' } = {}): Promise<Json> {
+async function login(
+  name: string,
+  device: string,
+  { where = world, language = 'en', ip = undefined as string | undefined } = {},
+): Promise<Json> {
   const body = {
     type: 'm.login.password',
     identifier: { type: 'm.id.user', user: name },
@@ -46,7 +53,8 @@ async function login(name: string, device: string, { where = world, language = '
     device_id: device,
     initial_device_display_name: `The <b>${device}</b>`,
   }
-  const headers = { 'content-type': 'application/json', 'accept-language': language }
+  const from = ip === undefined ? {} : { 'x-forwarded-for': ip }
+  const headers = { 'content-type': 'application/json', 'accept-language': language, ...from }
   const answer = await fetch(`${where.baseUrl}/_matrix/client/v3/login`, {
     method: 'POST',
     headers,
@@ -120,6 +128,41 @@ describe('a login on a new device', () => {
     expect(letter).toContain('EMILSBOT9')
     expect(letter).not.toContain('EMILSBOT10')
     expect(letter).toContain('and 2 more')
+  })
+
+  it('is told of a known device too, if it comes from where its owner has not been', async () => {
+    await person('elsa')
+    const { access_token: token } = await login('elsa', 'ELSASPHONE', { ip: '192.0.2.7' })
+    await untilLetters('elsa', 1)
+    const seen = await fetch(`${world.baseUrl}/_matrix/client/v3/account/whoami`, {
+      headers: { authorization: `Bearer ${token}`, 'x-forwarded-for': '192.0.2.7' },
+    })
+    expect(seen.status).toBe(200)
+    await login('elsa', 'ELSASPHONE', { ip: '192.0.2.7' })
+    // The letter before holds this one back, and does not stand for it.
+    await login('elsa', 'ELSASPHONE', { ip: '198.51.100.9' })
+    await afterAnother()
+    expect(lettersTo('elsa')).toHaveLength(1)
+    world.advance(PAUSE + 1_000)
+    await afterAnother()
+    const [, letter] = await untilLetters('elsa', 2)
+    expect(letter).toContain('from 198.51.100.9')
+    world.advance(PAUSE + 1_000)
+    await afterAnother()
+    expect(lettersTo('elsa')).toHaveLength(2)
+  })
+
+  it('is told at the addresses of that moment: who logged in cannot remove them first', async () => {
+    await person('fanny')
+    await login('fanny', 'FANNYSPHONE')
+    await untilLetters('fanny', 1)
+    const { access_token: token } = await login('fanny', 'THIEFSPHONE')
+    const body = { medium: 'email', address: 'fanny@example.org' }
+    await world.api.call('POST', '/account/3pid/delete', { token, body })
+    world.advance(PAUSE + 1_000)
+    await afterAnother()
+    const [, letter] = await untilLetters('fanny', 2)
+    expect(letter).toContain('THIEFSPHONE')
   })
 
   it('is not told of the first device of a new account', async () => {

@@ -152,7 +152,7 @@ export function createAccountServices(parts: AccountParts): AccountServices {
   const registrationTokens = createRegistrationTokens({ db, clock, config })
   const devices = createDevices({ db, clock, sessions, deviceLists })
   const loginTokens = createLoginTokens({ db, clock, random, config })
-  const newLogins = createNewLoginNotes({ config, clock })
+  const newLogins = createNewLoginNotes({ config, clock, sessions })
   const registrationTerms = createRegistrationTerms(config)
   const captcha = captchaStage({ config, client: outbound.client })
   const registration = createRegistration({

@@ -175,20 +175,19 @@ export function createLogins(deps: LoginDeps): Logins {
     return passwords.hash(password)
   }
 
-  /** Logs the device in, in the transaction. The owner will be told if it is new. */
+  /** Logs the device in, in the transaction. The owner will be told of what is new in it. */
   async function issue(tx: Tx, userNid: number, device: DeviceWish): Promise<Issued> {
     const issued = await issueToken(tx, deps, userNid, device)
     const { deviceId, isNewDevice } = issued
-    const login = { userNid, deviceId, deviceName: device.displayName, from: device.from }
-    if (isNewDevice) await newLogins.note(tx, login)
+    await newLogins.note(tx, { userNid, deviceId, isNewDevice, deviceName: device.displayName, from: device.from })
     return issued
   }
 
   /** After the commit. */
   async function settle(userNid: number, issued: Issued): Promise<void> {
     sessions.forget(userNid, issued.deviceId)
-    if (!issued.isNewDevice) return
     newLogins.noted()
+    if (!issued.isNewDevice) return
     await devices.announce(userNid, issued)
     await devices.trim(userNid)
   }

@@ -3,7 +3,7 @@ import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { addressesSeenAt, recordSightings, type Sighting } from '../../store/accounts/devices.ts'
 import { confirmRenewal, findSession, findToken } from '../../store/accounts/tokens.ts'
-import type { Database } from '../../store/db/db.ts'
+import type { Database, Reader } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 import { ADDRESS_KNOWN_MS, MAX_KNOWN_ADDRESSES } from '../limits.ts'
 import { networkOf } from '../network.ts'
@@ -20,7 +20,7 @@ export interface Sessions {
   /** Records that a device was seen. It is written later, together with others, and at most once a minute per device. */
   seen(requester: Requester, ip: () => string, userAgent: string | undefined): void
   /** Whether a session of the user was seen at an address of this network lately. `networkOf` gives the network. */
-  hasBeenAt(userNid: number, network: string): Promise<boolean>
+  hasBeenAt(userNid: number, network: string, reader?: Reader): Promise<boolean>
   /** Removes tokens of a user's device, or of all the user's devices, from the cache. Call it after their rows are deleted. */
   forget(userNid: number, deviceId?: string): void
   /** Calls the listener after each `forget`: for all sessions of a user, or those of one device. */
@@ -156,10 +156,10 @@ export function createSessions({ db, clock, restores }: SessionParts): Sessions 
       // A failed write is dropped: the device is seen again within a minute.
       timer ??= setTimeout(() => void flush().catch(() => {}), FLUSH_EVERY_MS).unref()
     },
-    async hasBeenAt(userNid, network) {
+    async hasBeenAt(userNid, network, reader = db) {
       const since = clock.now() - ADDRESS_KNOWN_MS
       if ((addresses.peek(`${userNid} ${network}`) ?? 0) > since) return true
-      const seen = await addressesSeenAt(db, userNid, since)
+      const seen = await addressesSeenAt(reader, userNid, since)
       return seen.some((address) => networkOf(address) === network)
     },
     forget(userNid, deviceId) {

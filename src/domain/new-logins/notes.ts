@@ -1,8 +1,10 @@
 import type { Config } from '../../config/schema.ts'
 import { forgetSent, noteNewLogin } from '../../store/accounts/new-logins.ts'
 import type { Tx } from '../../store/db/db.ts'
+import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock } from '../clock.ts'
-import { LETTER_PAUSE_MS, MAX_NEW_LOGINS, NEW_ACCOUNT_MS } from '../limits/new-logins.ts'
+import { LETTER_PAUSE_MS, MAX_LETTER_ADDRESSES, MAX_NEW_LOGINS, NEW_ACCOUNT_MS } from '../limits/new-logins.ts'
+import { networkOf } from '../network.ts'
 
 /** Where a login comes from. */
 export interface LoginOrigin {
@@ -11,17 +13,22 @@ export interface LoginOrigin {
   readonly languages?: string | undefined
 }
 
-export interface LoginOnNewDevice {
+export interface NotableLogin {
   readonly userNid: number
   readonly deviceId: string
+  readonly isNewDevice: boolean
+  /** Of a new device. */
   readonly deviceName: string | undefined
   readonly from: LoginOrigin | undefined
 }
 
-/** Notes logins on new devices, of which the owners of the accounts are told. */
+/**
+ * Notes logins of which the owners of the accounts are told: on new devices, and on known ones from a new address. Everybody in a user's
+ * rooms knows the names of their devices.
+ */
 export interface NewLoginNotes {
-  /** Notes it in the transaction of the login. It costs nothing where nobody is told. */
-  note(tx: Tx, login: LoginOnNewDevice): Promise<void>
+  /** Notes it, if it is news, in the transaction of the login. It costs nothing where nobody is told. */
+  note(tx: Tx, login: NotableLogin): Promise<void>
   /** Call this after the commit. */
   noted(): void
   onNoted(listener: () => void): void
@@ -44,15 +51,18 @@ export function waysOf({ sessions, identity, server_notices }: WayConfig): {
 export function createNewLoginNotes({
   config,
   clock,
+  sessions,
 }: {
   readonly config: WayConfig
   readonly clock: Clock
+  readonly sessions: Pick<Sessions, 'hasBeenAt'>
 }): NewLoginNotes {
   const { byMail, byNotice } = waysOf(config)
   let listener = (): void => {}
   return {
-    async note(tx, { userNid, deviceId, deviceName, from }) {
+    async note(tx, { userNid, deviceId, isNewDevice, deviceName, from }) {
       if (!byMail && !byNotice) return
+      if (!isNewDevice && (from === undefined || (await sessions.hasBeenAt(userNid, networkOf(from.ip), tx)))) return
       const now = clock.now()
       const login = {
         user_nid: userNid,
@@ -66,6 +76,7 @@ export function createNewLoginNotes({
         accountBefore: now - NEW_ACCOUNT_MS,
         mostPerUser: MAX_NEW_LOGINS,
         needsMail: !byNotice,
+        mostAddresses: MAX_LETTER_ADDRESSES,
       })
     },
     noted: () => listener(),

@@ -63,6 +63,15 @@ export function createNewLoginTeller(parts: {
     return preferredLanguages(own ?? logins[0]?.languages ?? undefined)
   }
 
+  /** Those of the time of the logins: whoever logged in cannot keep the owner from hearing of it by removing an address. */
+  async function addressesOf(userNid: number, logins: readonly NewLogin[]): Promise<string[]> {
+    const noted = new Set(logins.flatMap(({ addresses }) => addresses ?? []))
+    if (noted.size > 0) return [...noted].slice(0, MAX_LETTER_ADDRESSES)
+    const known = await listUserThreepids(db, userNid)
+    const mails = known.filter(({ medium }) => medium === 'email')
+    return mails.map(({ address }) => address).slice(0, MAX_LETTER_ADDRESSES)
+  }
+
   /** @throws if nobody could be told who has an address */
   async function tell(
     { user_nid: userNid, user_id: userId }: PersonToTell,
@@ -70,10 +79,9 @@ export function createNewLoginTeller(parts: {
   ): Promise<void> {
     const values = letterValues(config, userId, logins)
     const look = { brand: undefined, languages: await languagesOf(userNid, logins) }
-    const known = ways.byMail ? await listUserThreepids(db, userNid) : []
-    const addresses = known.filter(({ medium }) => medium === 'email').slice(0, MAX_LETTER_ADDRESSES)
+    const addresses = ways.byMail ? await addressesOf(userNid, logins) : []
     const outcomes = await Promise.allSettled(
-      addresses.map(({ address }) => messenger.mail(TEMPLATE, address, values, look)),
+      addresses.map((address) => messenger.mail(TEMPLATE, address, values, look)),
     )
     const failure = outcomes.find((outcome) => outcome.status === 'rejected')
     // One that arrived is enough: nobody needs the same letter again.
@@ -97,6 +105,7 @@ export function createNewLoginTeller(parts: {
 
   async function work(person: PersonToTell): Promise<void> {
     const { user_nid: userNid } = person
+    const listedAt = clock.now()
     const logins = await listWaiting(db, userNid)
     if (logins.length === 0) return
     if (!person.is_active || (!ways.byMail && !ways.byNotice)) {
@@ -105,7 +114,7 @@ export function createNewLoginTeller(parts: {
     const ids = logins.map(({ device_id }) => device_id)
     try {
       await tell(person, logins)
-      await db.tx((tx) => markSent(tx, userNid, ids, clock.now()))
+      await db.tx((tx) => markSent(tx, userNid, ids, listedAt))
     } catch (err) {
       const now = clock.now()
       log.warn({ err, user: person.user_id }, 'somebody could not be told of a login on a new device')
