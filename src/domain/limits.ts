@@ -46,8 +46,6 @@ export const MAX_AVATAR_URL_CHARS = 1000
 export const MAX_DEVICE_ID_CHARS = 255
 export const MAX_DEVICE_NAME_CHARS = 256
 export const MAX_PASSWORD_CHARS = 512
-/** Password hashes that may wait for a worker. A rejected client tries again, which costs more than letting it wait. */
-export const MAX_WAITING_HASHES = 256
 /** Logins of a device whose transaction ids are still known. */
 export const MAX_SESSIONS_PER_DEVICE = 20
 /** Accounts, and places that wrong passwords came from, that are remembered. */

@@ -36,7 +36,7 @@ export function createPasswords(deps: {
     blockSize: scrypt.block_size,
     parallelism: scrypt.parallelism,
   }
-  const pool = createScryptPool()
+  const pool = createScryptPool(cost)
   const nobody: ScryptHash = { ...cost, salt: Buffer.alloc(SALT_BYTES), digest: Buffer.alloc(32) }
 
   // Different Unicode forms of a password count as the same password.

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
+import type { ProtocolError } from '../../../src/core/errors.ts'
 import { isAccessToken, newAccessToken } from '../../../src/domain/accounts/access-tokens.ts'
 import { createPasswords } from '../../../src/domain/accounts/passwords.ts'
 import { formatPhc, parsePhc } from '../../../src/domain/accounts/phc.ts'
-import { MAX_WAITING_HASHES } from '../../../src/domain/limits.ts'
+import { MAX_WAITING_HASHES } from '../../../src/domain/limits/passwords.ts'
 
 const NO_POLICY = {
   min_length: 8,
@@ -101,6 +102,20 @@ describe('password hashes', () => {
     expect([48, 49]).toContain(refused.length)
     for (const { reason } of refused) expect(reason).toMatchObject({ errcode: 'M_LIMIT_EXCEEDED', status: 429 })
     expect(turns).toBeGreaterThan(50)
+  })
+
+  it('wait for no longer than people do: the others are told when to come again', async () => {
+    const real = passwordsAt(17)
+    const all = Array.from({ length: 100 }, () => real.verify('x', undefined).catch((error: unknown) => error))
+    const refused = await Promise.all(all.slice(-40))
+    for (const error of refused) {
+      expect(error).toMatchObject({ errcode: 'M_LIMIT_EXCEEDED', status: 429 })
+      const { retry_after_ms: ms } = (error as ProtocolError).extra
+      expect(ms).toBeGreaterThanOrEqual(2_000)
+      expect(ms).toBeLessThanOrEqual(10_000)
+    }
+    await real.close()
+    expect((await Promise.all(all)).filter((result) => result instanceof Error)).toHaveLength(100)
   })
 })
 
