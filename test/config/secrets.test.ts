@@ -126,3 +126,14 @@ test('an address of a service has no user name and no password in it', () => {
     expect(() => load(url)).toThrow('public_base_url')
   expect(load('https://c.test')).toBe('https://c.test')
 })
+
+test('short passwords in a header, an address or a body are hidden in the bundle for support, and the words around them are not', () => {
+  const http = {
+    url: 'https://sms.test/send?key=short1&pass=secret',
+    headers: ['Content-Type: application/json', 'Authorization: Bearer s3cr3t', 'X-Api-Key: letmein'],
+    body: '{"message": "{{text | json}}", "password": "hunter"}',
+  }
+  const { config } = loadConfig({ values: { server_name: 'canaries.test', identity: { sms: { http } } }, directory })
+  const shown = withoutCredentials('short1 secret s3cr3t letmein hunter / Bearer message password', config)
+  expect(shown).toBe('[hidden] [hidden] [hidden] [hidden] [hidden] / Bearer message password')
+})

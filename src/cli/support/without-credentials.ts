@@ -4,8 +4,18 @@ import { holdsSecrets, OPTIONS, type OptionSchema } from '../../config/options.t
 
 /** Shorter ones would hide words that are none. */
 const SHORTEST_SECRET = 6
-/** What may be a secret in a text that is none as a whole. */
-const LONG_WORD = /[\w.~+-]{12,}/g
+/**
+ * What may be a secret in a text that is none as a whole: long words, shorter ones with a digit, and what is the value of something, as in
+ * `key=value`, `Authorization: Bearer value` and `"key": "value"`.
+ */
+const SECRET_WORDS = [
+  /[\w.~+-]{12,}/g,
+  /(?=[a-zA-Z_.~+-]*\d)[\w.~+-]{6,}/g,
+  /(?<==|\b(?:Bearer|Basic) |: ?"|^[A-Za-z0-9-]+: )[\w.~+-]{6,}/g,
+]
+
+/** Words that stand where secrets do. */
+const NO_SECRETS = new Set(['Bearer'])
 
 /**
  * A text without what opens something: user names and passwords in addresses, access tokens, and all secrets of the configuration, wherever
@@ -33,7 +43,8 @@ function collect(schema: OptionSchema, value: unknown, found: Set<string>): void
   } else if (isHidden(schema, value)) {
     // Somewhere in it: a word of a header, a part of an address.
     for (const text of [value as string | string[]].flat())
-      for (const word of [text, ...(text.match(LONG_WORD) ?? [])]) found.add(word)
+      for (const word of [text, ...SECRET_WORDS.flatMap((pattern) => text.match(pattern) ?? [])])
+        if (!NO_SECRETS.has(word)) found.add(word)
   } else if (Array.isArray(value)) for (const item of value) collect(schema.items ?? {}, item, found)
   else if (typeof value === 'object' && value !== null)
     for (const [name, inner] of Object.entries(value)) collect(schema.properties?.[name] ?? {}, inner, found)
