@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts'
 import type { ProtocolError } from '../core/errors.ts'
 import { type PageFrame, type PageTemplate, readPageFrame, readPageTemplate } from '../core/page-template.ts'
 import type { TemplateValue, TemplateValues } from '../core/template.ts'
+import { type ErrorWords, readErrorWords } from '../core/templates/error-words.ts'
 import { loadTemplates, OWN_TEMPLATES } from '../outbound/template-files.ts'
 import { COMMON_VALUES, kindOf, PAGES, type PageName, type PageValue } from './page-rules.ts'
 import { brandOf } from './public-address.ts'
@@ -37,6 +38,8 @@ interface Frame extends PageFrame {
 }
 
 export const FRAME = 'frame.html'
+/** What pages say of errors. */
+export const ERRORS = 'errors.txt'
 const NAMES = Object.keys(PAGES) as PageName[]
 
 /** Names a style or a script by its hash, as a source for a Content-Security-Policy. */
@@ -56,10 +59,10 @@ function readFrame(source: string): Frame {
 }
 
 /** An error in words, and by its code if the page has its own words for it. */
-function problemValues(name: PageName, problem: ProtocolError | undefined): TemplateValues {
+function problemValues(name: PageName, problem: ProtocolError | undefined, inWords: ErrorWords): TemplateValues {
   if (problem === undefined) return {}
   const code = kindOf(name).problems?.find((each) => each === problem.errcode)
-  const { message } = problem
+  const message = inWords(problem.message, problem.errcode)
   return { problem: message, [code === undefined ? 'other_problem' : code.toLowerCase()]: message }
 }
 
@@ -70,6 +73,7 @@ export async function loadPages(config: Pick<Config, 'identity' | 'server_name'>
   const directories = directory === undefined ? [OWN_TEMPLATES] : [OWN_TEMPLATES, directory]
   const pages = await loadTemplates(readers, directories)
   const frames = await loadTemplates({ [FRAME]: readFrame }, directories)
+  const errors = await loadTemplates({ [ERRORS]: readErrorWords }, directories)
   const common = { brand: brandOf(config), server_name: config.server_name }
 
   return {
@@ -83,7 +87,7 @@ export async function loadPages(config: Pick<Config, 'identity' | 'server_name'>
       )({
         ...common,
         ...Object.fromEntries(given),
-        ...problemValues(name, problem),
+        ...problemValues(name, problem, errors.find(ERRORS, undefined, languages)),
       })
       const frame = frames.find(FRAME, undefined, [words.language])
       const run = script === undefined ? '' : `\n<script>${script}</script>`
