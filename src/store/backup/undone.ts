@@ -74,7 +74,9 @@ const IDENTITY = `SELECT json_build_object(
   'keys', (SELECT coalesce(json_agg(json_build_object('usage', usage, 'public_key', public_key, 'json', json, 'signature', signature,
     'empty_signatures', empty_signatures)), '[]') FROM cross_signing_key WHERE user_nid = u.nid),
   'signatures', (SELECT coalesce(json_agg(s), '[]') FROM (SELECT target, signer_key, signature FROM key_signature
-    WHERE target_nid = u.nid AND signer_nid = u.nid LIMIT ${MAX_OWN_SIGNATURES}) AS s),
+    WHERE target_nid = u.nid AND signer_nid = u.nid
+    ORDER BY signer_key IN (SELECT 'ed25519:' || public_key FROM cross_signing_key WHERE user_nid = u.nid) DESC, target, signer_key
+    LIMIT ${MAX_OWN_SIGNATURES}) AS s),
   'secrets', (SELECT coalesce(json_agg(json_build_object('type', type, 'content', content)), '[]') FROM account_data
     WHERE user_nid = u.nid AND room_id = '' AND NOT is_deleted AND octet_length(content) <= ${MAX_SECRET_BYTES} AND type IN (
       'm.cross_signing.master', 'm.cross_signing.self_signing', 'm.cross_signing.user_signing', 'm.secret_storage.default_key',
