@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { openApi, PASSWORD } from '../../test/support/api.ts'
 import { type Bystander, startBystander } from '../bystander.ts'
 import { registerPeople } from '../community.ts'
@@ -11,6 +12,8 @@ import { openTarget } from '../target.ts'
 export const BENCHMARK = 'sign-ins'
 const PER_SECOND = 50
 const PEOPLE = 20
+/** After so long, memory that passwords took is to be given back. */
+const REST_MS = 60_000
 /** Each is somebody who sends and somebody who syncs. */
 const BYSTANDERS = 5
 
@@ -52,7 +55,7 @@ export async function measureSignIns(options: BenchOptions): Promise<Measurement
     const bystanders: Bystander[] = []
     for (let count = 0; count < BYSTANDERS; count++) bystanders.push(await startBystander(target))
     await driver.ask<SignInsTask, SignInsResult>({ ...task, seconds: 0 })
-    const idle = await noticed(bystanders, () => new Promise((resolve) => setTimeout(resolve, options.seconds * 1_000)))
+    const idle = await noticed(bystanders, () => pause(options.seconds * 1_000))
     const rows = [row('nobody signs in', idle.seen, idle.seen)]
     for (const kind of ['oauth', 'password'] as const) {
       const before = target.usage()
@@ -74,10 +77,20 @@ export async function measureSignIns(options: BenchOptions): Promise<Measurement
       )
     }
     for (const bystander of bystanders) await bystander.close()
+    if (process.env.BENCH_LOG) console.log(target.own?.output())
     const after = await probe.read(target)
-    const mb = (memory: typeof atRest) => (memory === undefined ? '?' : memory.residentMb.toFixed(0))
+    await pause(REST_MS)
+    const rested = await probe.read(target)
+    const mb = (memory: typeof atRest) =>
+      memory === undefined
+        ? '?'
+        : `${memory.residentMb.toFixed(0)} MB (heap ${memory.heapMb.toFixed(0)}, buffers ${memory.externalMb.toFixed(0)})`
     rows.push(
-      measurement({ benchmark: BENCHMARK, variant: 'memory', note: `${mb(atRest)} MB before, ${mb(after)} MB after` }),
+      measurement({
+        benchmark: BENCHMARK,
+        variant: 'memory',
+        note: `${mb(atRest)} before, ${mb(after)} at the end, ${mb(rested)} a minute later`,
+      }),
     )
     return rows
   } finally {
