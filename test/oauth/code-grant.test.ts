@@ -258,6 +258,16 @@ describe('a code', () => {
     }
   })
 
+  it('makes no session of a client that was removed meanwhile', async () => {
+    const removed = await world.client({ client_name: 'Removed' })
+    const request = requestOf(removed, { scope: scopeOf('REMOVED001') })
+    const code = await codeFor(world, request, 'alice')
+    await world.db.query('DELETE FROM oauth_client WHERE client_id = $1', [removed])
+    const answer = await exchange(world, request, code)
+    expect(answer.status).toBe(400)
+    expect(['invalid_grant', 'invalid_client']).toContain(answer.body.error)
+  })
+
   it('is good for a minute', async () => {
     const request = requestOf(client)
     const code = await codeFor(world, request, 'alice')

@@ -63,7 +63,7 @@ export function createClients(deps: {
 }): Clients {
   const { db, clock, random } = deps
 
-  /** One sign-in asks for its client many times. Clients never change, and what is in use is not removed. */
+  /** One sign-in asks for its client many times. Clients never change; for one that was removed meanwhile, no session is made. */
   const asked = createCache<string, Client>(ASKED_CHARS, {
     sizeOf: ({ metadata }) => JSON.stringify(metadata).length,
     ttl: ASKED_MS,

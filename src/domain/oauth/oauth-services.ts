@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Tx } from '../../store/db/db.ts'
 import { forgetClients } from '../../store/oauth/clients.ts'
 import { forgetKeyApprovals } from '../../store/oauth/key-approvals.ts'
@@ -25,6 +26,8 @@ export interface OauthServices {
   readonly ownAccount: OwnAccount
   /** Loads the authorisation server, unless that was done before: it takes memory that nobody needs who does not sign in. */
   server(): Promise<AuthorizationServer>
+  /** Begins to load it, for somebody who is about to sign in. */
+  prepare(): void
 }
 
 export function createOauthServices(parts: {
@@ -42,7 +45,12 @@ export function createOauthServices(parts: {
   const oauthSessions = createOauthSessions({ db, clock, random, config, sessions, devices, tokenRenewal, newLogins })
   let loading: Promise<AuthorizationServer> | undefined
 
+  /** A piece at a time: others wait for the longest piece only. */
   async function load(): Promise<AuthorizationServer> {
+    await import('koa')
+    await nextTurn()
+    await import('jose')
+    await nextTurn()
     const { createAuthorizationServer } = await import('./authorization-server.ts')
     return createAuthorizationServer({
       db,
@@ -58,16 +66,20 @@ export function createOauthServices(parts: {
     })
   }
 
+  function server(): Promise<AuthorizationServer> {
+    loading ??= load()
+    return loading
+  }
+
   return {
     isServed: isOauthServed(config),
     clients,
     sessions: oauthSessions,
     webSessions: createWebSessions({ db, clock, random, logins, loginTokens }),
     ownAccount: createOwnAccount({ db, logins, passwordChanges }),
-    server() {
-      loading ??= load()
-      return loading
-    },
+    server,
+    prepare: () =>
+      void server().catch((err: unknown) => log.error({ err }, 'the authorisation server cannot be loaded')),
   }
 }
 

@@ -42,7 +42,7 @@ export interface Granted {
 export interface OauthSessions {
   /**
    * Logs the device in, in one transaction with the tokens. An existing device of the user keeps its keys, and its earlier tokens end.
-   * @throws ProtocolError `M_FORBIDDEN` if the grant has ended, `M_USER_DEACTIVATED`, `M_USER_LOCKED`
+   * @throws ProtocolError `M_FORBIDDEN` if the grant has ended or the client was removed, `M_USER_DEACTIVATED`, `M_USER_LOCKED`
    */
   issue(granted: Granted): Promise<TokenAnswer>
   /** Whether a refresh token's session has all of this scope. */
@@ -111,9 +111,12 @@ export function createOauthSessions(deps: {
         if (account.is_locked) throw accountLocked()
         const deviceName = nameOf(client)
         const made = await issueToken(tx, deps, userNid, { deviceId, displayName: deviceName, canRefresh: true })
-        if (made.isNewDevice) await newLogins.note(tx, { userNid, deviceId, deviceName, from: { ip } })
+        await newLogins.note(tx, { userNid, deviceId, isNewDevice: made.isNewDevice, deviceName, from: { ip } })
         const now = clock.now()
-        await putOauthSession(tx, { userNid, deviceId, clientId: client.clientId, scope, grantHash, createdAt: now })
+        const { clientId } = client
+        if (!(await putOauthSession(tx, { userNid, deviceId, clientId, scope, grantHash, createdAt: now }))) {
+          throw new ProtocolError('M_FORBIDDEN', 'This client has been removed. Register it again.')
+        }
         // All who sign in with one client would wait for each other for this row.
         if (now - (notedAt.get(client.clientId) ?? 0) > NOTED_EVERY_MS) await markClientUsed(tx, client.clientId, now)
         return made
@@ -121,8 +124,8 @@ export function createOauthSessions(deps: {
       const now = clock.now()
       if (now - (notedAt.get(client.clientId) ?? 0) > NOTED_EVERY_MS) notedAt.set(client.clientId, now)
       sessions.forget(userNid, deviceId)
+      newLogins.noted()
       if (issued.isNewDevice) {
-        newLogins.noted()
         await devices.announce(userNid, issued)
         await devices.trim(userNid)
       }

@@ -12,6 +12,8 @@ export const registerClient = endpoint(
     if (bodyBytes > MAX_CLIENT_METADATA_BYTES) return oauthError('invalid_client_metadata', 'This is too long.', 413)
     try {
       const { clientId, metadata, createdAt } = await oauth.clients.register(body, networkOf(ip))
+      // Whoever registers a client is about to use it.
+      oauth.prepare()
       return clientAnswer({ client_id: clientId, client_id_issued_at: Math.floor(createdAt / 1000), ...metadata }, 201)
     } catch (error) {
       if (!(error instanceof ClientMetadataError)) throw error

@@ -3,6 +3,7 @@ import type { Reader, Tx } from '../db/db.ts'
 
 // Tables: oauth_session, access_token, refresh_token, oauth_client, device, account, matrix_user
 
+/** Records of which client the session of a device is; false if the client was removed meanwhile. */
 export async function putOauthSession(
   tx: Tx,
   session: {
@@ -13,13 +14,15 @@ export async function putOauthSession(
     readonly grantHash: Buffer
     readonly createdAt: number
   },
-): Promise<void> {
-  await tx.query(
-    `INSERT INTO oauth_session (user_nid, device_id, client_id, scope, grant_hash, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+): Promise<boolean> {
+  const rows = await tx.query(
+    `INSERT INTO oauth_session (user_nid, device_id, client_id, scope, grant_hash, created_at)
+     SELECT $1, $2, client_id, $4, $5, $6 FROM oauth_client WHERE client_id = $3 FOR KEY SHARE
      ON CONFLICT (user_nid, device_id) DO UPDATE SET client_id = excluded.client_id, scope = excluded.scope,
-       grant_hash = excluded.grant_hash, created_at = excluded.created_at`,
+       grant_hash = excluded.grant_hash, created_at = excluded.created_at RETURNING 1 AS one`,
     [session.userNid, session.deviceId, session.clientId, session.scope, session.grantHash, session.createdAt],
   )
+  return rows.length === 1
 }
 
 export interface DeviceOf {

@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../db/db.ts'
+import { decodable } from '../db/decodable.ts'
 
 // Table: oauth_state
 
@@ -99,7 +100,7 @@ export async function deleteStatesOfGrant(tx: Tx, grantHash: Buffer): Promise<vo
 
 /** Removes what a user has granted and no client has used yet. Grants live for an hour, so there are few. */
 export async function deleteGrantsOf(tx: Tx, userNid: number): Promise<void> {
-  await tx.query("DELETE FROM oauth_state WHERE model = 'Grant' AND payload::jsonb ->> 'accountId' = $1", [
+  await tx.query(`DELETE FROM oauth_state WHERE model = 'Grant' AND ${decodable('payload')} ->> 'accountId' = $1`, [
     String(userNid),
   ])
 }

@@ -1,0 +1,2 @@
+/** Loaded before the authorisation server, which is made of it. */
+declare module 'koa'
