@@ -87,6 +87,33 @@ describe('an operator', () => {
     })
   })
 
+  test('sees the same sums, whether they were kept or are counted', async () => {
+    const dan = await register(api, 'dan')
+    const shared = randomBytes(70)
+    const names = [await upload(dan, shared), await upload(dan, shared), await upload(dan, randomBytes(5))]
+    const reserved = await api.call('POST', '/_matrix/media/v1/create', { token: dan.token })
+    const sums = async () => {
+      const both = await Promise.all(
+        ['', '&from_ts=0'].map((since) => desk('GET', `statistics/users/media?search_term=dan:${since}`)),
+      )
+      expect(both[0]!.body).toEqual(both[1]!.body)
+      return both[0]!.body.users.map((one: Record<string, number>) => [one.media_count, one.media_length])
+    }
+    expect(await sums()).toEqual([[3, 145]])
+    const path = `/_matrix/media/v3/upload/${reserved.content_uri.slice('mxc://'.length)}`
+    await fetchFile(server.baseUrl + path, { method: 'PUT', token: dan.token, body: randomBytes(11) })
+    expect(await sums()).toEqual([[4, 156]])
+    await desk('DELETE', `media/${names[0]}`)
+    expect(await sums()).toEqual([[3, 86]])
+    await desk('DELETE', `users/${dan.userId}/media`)
+    expect(await sums()).toEqual([])
+    // And for everybody, whatever the tests before this one did.
+    const [kept, counted] = await Promise.all(
+      ['', '&from_ts=0'].map((since) => desk('GET', `statistics/users/media?limit=100${since}`)),
+    )
+    expect(kept!.body).toEqual(counted!.body)
+  })
+
   test('alone does so', async () => {
     const name = await upload(bob)
     for (const [method, path] of [

@@ -3,7 +3,7 @@ import type { Reader, Tx } from '../db/db.ts'
 import { decodable } from '../db/decodable.ts'
 import { MEDIA_COLUMNS, type MediaRow } from './media.ts'
 
-// Tables: media, media_content, quarantine_change, matrix_user, profile_field, event
+// Tables: media, media_content, media_usage, quarantine_change, matrix_user, profile_field, event
 
 const ORDERS = {
   media_id: 'm.media_id',
@@ -57,6 +57,16 @@ export interface UserUsage {
   readonly media_length: number
 }
 
+const USED_EVER = 'SELECT user_nid, files AS media_count, bytes AS media_length FROM media_usage WHERE files > 0'
+
+/** What was uploaded in a time, which must be counted. Adds the values that it needs. */
+function usedIn(after: number | undefined, until: number | undefined, values: unknown[]): string {
+  values.push(after ?? 0, until ?? Number.MAX_SAFE_INTEGER)
+  return `SELECT m.user_nid, count(*) AS media_count, sum(c.bytes)::bigint AS media_length
+    FROM media m JOIN media_content c USING (digest)
+    WHERE m.user_nid IS NOT NULL AND m.created_at BETWEEN $${values.length - 1} AND $${values.length} GROUP BY m.user_nid`
+}
+
 /** Totals of uploads for each user. Use a connection for long queries. */
 export async function surveyUsage(
   reader: Reader,
@@ -73,22 +83,21 @@ export async function surveyUsage(
   const chosen =
     query.term === undefined
       ? ''
-      : `WHERE strpos(lower(u.user_id), lower($5)) > 0 OR strpos(lower(${displayname}), lower($5)) > 0`
+      : `WHERE strpos(lower(u.user_id), lower($3)) > 0 OR strpos(lower(${displayname}), lower($3)) > 0`
   const place = { user_id: 'u.user_id', displayname, media_length: 'media_length', media_count: 'media_count' }[order]
+  const isOfTime = query.after !== undefined || query.until !== undefined
+  const values = [limit, from, ...(query.term === undefined ? [] : [query.term])]
+  const used = isOfTime ? usedIn(query.after, query.until, values) : USED_EVER
   const rows = await reader.query<UserUsage & { readonly total: number }>(
-    `WITH used AS (
-       SELECT m.user_nid, count(*) AS media_count, sum(c.bytes)::bigint AS media_length
-       FROM media m JOIN media_content c USING (digest)
-       WHERE m.user_nid IS NOT NULL AND ($1::bigint IS NULL OR m.created_at >= $1) AND ($2::bigint IS NULL OR m.created_at <= $2)
-       GROUP BY m.user_nid),
+    `WITH used AS (${used}),
      found AS MATERIALIZED (
        SELECT used.user_nid, media_count, media_length, ${place} AS place
        FROM used ${isNamed ? 'JOIN matrix_user u USING (user_nid)' : ''} ${shown} ${chosen}),
-     page AS (SELECT * FROM found ORDER BY place ${way} NULLS LAST, user_nid LIMIT $3 OFFSET $4)
+     page AS (SELECT * FROM found ORDER BY place ${way} NULLS LAST, user_nid LIMIT $1 OFFSET $2)
      SELECT user_id, media_count, media_length, (SELECT count(*) FROM found) AS total,
        (SELECT ${decodable('value')} #>> '{}' FROM profile_field f WHERE f.user_nid = page.user_nid AND f.name = 'displayname') AS displayname
      FROM page JOIN matrix_user USING (user_nid) ORDER BY place ${way} NULLS LAST, user_nid`,
-    [query.after ?? null, query.until ?? null, limit, from, ...(query.term === undefined ? [] : [query.term])],
+    values,
   )
   const users = rows.map(({ total: _total, ...user }) => user)
   return { total: rows[0]?.total ?? from, users }

@@ -1,6 +1,6 @@
 import type { Database, Reader, Tx } from '../db/db.ts'
 
-// Tables: media, media_content
+// Tables: media, media_content, media_usage
 
 /** A file, or a name that is reserved for an upload. */
 export interface MediaRow {
@@ -106,10 +106,7 @@ export async function lockUploader(tx: Tx, userNid: number): Promise<void> {
 }
 
 export async function bytesOfUser(reader: Reader, userNid: number): Promise<number> {
-  const [row] = await reader.query<{ bytes: number }>(
-    `SELECT coalesce(sum(c.bytes), 0)::bigint AS bytes FROM media m JOIN media_content c USING (digest) WHERE m.user_nid = $1`,
-    [userNid],
-  )
+  const [row] = await reader.query<{ bytes: number }>('SELECT bytes FROM media_usage WHERE user_nid = $1', [userNid])
   return row?.bytes ?? 0
 }
 
