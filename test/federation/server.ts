@@ -9,7 +9,7 @@ import type { KeyRing } from '../../src/domain/rooms/receive/federation-queries.
 import { createUsers, type Users } from '../../src/domain/users.ts'
 import type { Peers } from '../../src/outbound/peers.ts'
 import { type Database, openDatabase } from '../../src/store/db/db.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { obligingPeers } from '../support/obliging-peers.ts'
 import { openRoomEngine, type RoomEngine } from '../support/room-engine.ts'
 import { questionsOf, seededRandom, virtualClock } from './world.ts'
@@ -20,6 +20,7 @@ export interface SimulatedServer {
   readonly signingKey: SigningKey
   /** What it asks of others besides what the run answers: for a test to fill in. */
   readonly peers: Peers
+  readonly connection: TestDatabase['connection']
   /** These change when it is restarted. */
   readonly db: Database
   readonly engine: RoomEngine
@@ -83,6 +84,7 @@ export async function startSimulatedServer(serverName: string): Promise<Simulate
     name,
     signingKey,
     peers,
+    connection: database.connection,
     get db() {
       return running.db
     },

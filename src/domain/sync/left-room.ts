@@ -1,6 +1,6 @@
 import { membershipOf } from '../../core/event/content.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
-import { setState } from '../../core/state/trie.ts'
+import { getState, setState } from '../../core/state/trie.ts'
 import { loadReferences } from '../rooms/room/client-event.ts'
 import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
@@ -65,7 +65,7 @@ export async function lastTimeline(
   leaving: RoomEvent,
 ): Promise<LastTimeline> {
   const { sources } = look
-  const departure = await departureOf(look, leaving)
+  const departure = await departureOf(look, room, leaving)
   const isUndone = wasUndone(look, news, leaving)
   const end = isUndone ? news.membership.changedAt : departure?.streamPos
   const slice = end === undefined ? NOTHING : await timelineUntil(look, room, end, isUndone ? undefined : departure)
@@ -140,14 +140,27 @@ function wasUndone({ since }: Look, { membership }: Pick<RoomNews, 'membership'>
 }
 
 /** The event that ended the user's join; undefined when the client already knows it. A ban may follow a kick. */
-async function departureOf({ sources, since }: Look, leaving: RoomEvent): Promise<RoomEvent | undefined> {
-  for (let at = leaving; at.replacesNid !== undefined; ) {
-    const before = (await sources.events.load([at.replacesNid])).get(at.replacesNid)
+async function departureOf(look: Look, room: Room, leaving: RoomEvent): Promise<RoomEvent | undefined> {
+  const { sources, since } = look
+  for (let at = leaving; ; ) {
+    const nid = await replacedBy(look, room, at)
+    if (nid === undefined) return undefined
+    const before = (await sources.events.load([nid])).get(nid)
     if (membershipOf(before) === 'join') return at
     if (!before || (since && !isNewer(before.streamPos, since.events))) return undefined
     at = before
   }
-  return undefined
+}
+
+/**
+ * The user's member event in the room until this one came. Who made this one may not have heard of it: they may ban somebody, in their
+ * branch of the room still in it, who left before.
+ */
+async function replacedBy({ sources, now }: Look, room: Room, event: RoomEvent): Promise<number | undefined> {
+  if (event.isOnTip || !event.isInTimeline || event.isHistory) return event.replacesNid
+  const then = await sources.states.at(room, until(now.events, event.streamPos - 1))
+  const nid = event.keyId === undefined ? 0 : getState(then, event.keyId)
+  return nid === 0 ? undefined : nid
 }
 
 /** A position that ends with an event. */

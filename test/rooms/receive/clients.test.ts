@@ -33,6 +33,31 @@ async function unread(roomId: RoomId): Promise<[number, number]> {
   return [notification_count, highlight_count]
 }
 
+describe('events of those who have not heard of a join', () => {
+  it('are for who joined, in a room that shares its history, wherever they look', async () => {
+    const forge = Forge.open(VERSION, 'meanwhile', CREATOR)
+    await home.takeJoin(forge, 'ann')
+    await forge.catchUp(home.server)
+    home.answers(forge.answers())
+    const before = forge.say(CREATOR, 'before')
+    expect(await home.kinds(forge, [before])).toEqual(['accepted'])
+    await home.takeLocalJoin('bob', forge.roomId)
+    const meanwhile = forge.say(CREATOR, 'meanwhile', { prev: [before] })
+    expect(await home.kinds(forge, [meanwhile])).toEqual(['accepted'])
+    const { rooms } = await home.sync('bob')
+    expect(idsIn(rooms.join[forge.roomId].timeline)).toContain(meanwhile)
+    const by = await home.server.as(home.user('bob'))
+    const query = { from: undefined, to: undefined, direction: 'b', limit: 50, filter: MATCH_ALL } as const
+    const page = await home.server.engine.services.roomReader.messages(by, forge.roomId, query)
+    expect(page.toBuffer().toString()).toContain(meanwhile)
+    await home.does('bob', (all, who) => all.leave(who, forge.roomId, {}))
+    const late = forge.say(CREATOR, 'too late', { prev: [meanwhile] })
+    expect(await home.kinds(forge, [late])).toEqual(['accepted'])
+    const after = await home.server.engine.services.roomReader.messages(by, forge.roomId, query)
+    expect(after.toBuffer().toString()).not.toContain(late)
+  })
+})
+
 describe('events that are no part of a room', () => {
   it('show nowhere', async () => {
     const { forge, roomId, state } = await openRoom('hidden')

@@ -186,6 +186,31 @@ describe.each(FORMS)('state that changes without an event of its own, in the %s 
     await home.audit(room)
   })
 
+  it('who left sees nothing of what came after, when somebody bans them who has not heard of it', async () => {
+    const { forge, room, fork } = await openRoom('banned', ['keeper'])
+    await home.takeLocalJoin('ann', room)
+    const view = await forge.catchUp(home.server)
+    const join = view.extremities[0]!
+    expect(join).not.toBe(fork)
+    const { next_batch: since } = await home.sync('ann')
+    await home.does('ann', (rooms, by) => rooms.leave(by, room, {}))
+    await forge.catchUp(home.server)
+    const changes = [forge.set(GUEST, 'm.room.topic', { topic: 'not for ann' }), forge.say(GUEST, 'nor is this')]
+    expect(await home.kinds(forge, changes)).toEqual(['accepted', 'accepted'])
+    const ban = forge.make({
+      ...{ type: 'm.room.member', sender: CREATOR, state_key: ann.userId, prev: [join] },
+      content: { membership: 'ban' },
+    })
+    expect(await home.kinds(forge, [ban])).toEqual(['accepted'])
+    const section = (await connect(form).next(inRoom(room, { state: [['*', '*']] }))).rooms[room]
+    expect(section.timeline.at(-1).event_id).toBe(ban)
+    const classic = (await home.sync('ann', since)).rooms.leave[room]
+    expect(idsIn(classic.timeline).at(-1)).toBe(ban)
+    for (const shown of [section, classic]) {
+      for (const hidden of changes) expect(JSON.stringify(shown)).not.toContain(hidden)
+    }
+  })
+
   it('the user is invited again whose join did not hold', async () => {
     const { forge, room } = await openRoom('invited', ['keeper'])
     const invite = forge.make({

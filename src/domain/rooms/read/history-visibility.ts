@@ -64,9 +64,10 @@ export function createViewerHistories(parts: {
     const memberships = valuesOf(keys.member)
     const facts = { visibility: valuesOf(keys.visibility).map(factOf), member: memberships.map(factOf) }
     const departure = departureIn(memberships.events)
+    const isIn = membershipOf(memberships.events.find(({ nid }) => nid === keys.memberNow)) === 'join'
     const count = facts.visibility.events.length + facts.member.events.length
     return {
-      history: historyFrom(keys, facts.visibility, facts.member, departure, room.committed.lastChain !== 0),
+      history: historyFrom(keys, { ...facts, departure, isIn, isBranched: room.committed.lastChain !== 0 }),
       bytes: HISTORY_BYTES + count * FACT_BYTES + facts.visibility.bytes + facts.member.bytes + (departure?.bytes ?? 0),
     }
   }
@@ -76,13 +77,15 @@ export function createViewerHistories(parts: {
       const { state } = room.committed
       const visibility = room.stateNid(state, 'm.room.history_visibility', '')
       // Taken before the read: a commit during the read makes the next call read again.
-      const stamp = `${room.branchChanges} ${visibility} ${room.stateNid(state, 'm.room.member', userId)}`
+      const memberNow = room.stateNid(state, 'm.room.member', userId)
+      const stamp = `${room.branchChanges} ${visibility} ${memberNow}`
       const key = `${room.nid} ${userNid}`
       const remembered = known.get(key)
       if (remembered?.copy === room.copy && remembered.stamp === stamp) return remembered.history
       const read = await load(room, {
         visibility: room.keys.idOf('m.room.history_visibility', ''),
         member: room.keys.idOf('m.room.member', userId),
+        memberNow,
       })
       known.set(key, { copy: room.copy, stamp, ...read })
       return read.history
@@ -93,6 +96,18 @@ export function createViewerHistories(parts: {
 interface DecidingKeys {
   readonly visibility: number | undefined
   readonly member: number | undefined
+  /** The user's member event in the room's current state; 0 for none. */
+  readonly memberNow: number
+}
+
+/** What the state log says of one user. */
+interface Findings {
+  readonly visibility: KeyValues<Fact>
+  readonly member: KeyValues<Fact>
+  readonly departure: RoomEvent | undefined
+  /** Whether the user is in the room now. */
+  readonly isIn: boolean
+  readonly isBranched: boolean
 }
 
 function factOf(event: RoomEvent): Fact {
@@ -100,13 +115,7 @@ function factOf(event: RoomEvent): Fact {
   return { nid, pos, streamPos, visibility: historyVisibilityOf(event), membership: membershipOf(event) }
 }
 
-function historyFrom(
-  keys: DecidingKeys,
-  visibility: KeyValues<Fact>,
-  member: KeyValues<Fact>,
-  departure: RoomEvent | undefined,
-  isBranched: boolean,
-): ViewerHistory {
+function historyFrom(keys: DecidingKeys, { visibility, member, departure, isIn, isBranched }: Findings): ViewerHistory {
   const joins = member.events.filter(({ membership }) => membership === 'join')
   const lastJoined = joins.at(-1)?.pos ?? Number.NEGATIVE_INFINITY
 
@@ -128,7 +137,8 @@ function historyFrom(
     departure,
     sees(event) {
       const before = stateBefore(event)
-      return canSeeEvent(before, lastJoined > event.pos, after(keys, event, before))
+      // An event that others made before they heard of the join may come after it.
+      return canSeeEvent(before, isIn || lastJoined > event.pos, after(keys, event, before))
     },
     membershipAt: (event) => after(keys, event, stateBefore(event)).membership,
     wasJoinedBy(event, position) {

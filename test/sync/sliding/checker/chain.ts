@@ -274,7 +274,7 @@ export class Chain {
 }
 
 /** What matters of a room in an answer, in little space. */
-function outlineOf({ timeline, required_state: state, stripped_state, invite_state, ...rest }: Json): Json {
+export function outlineOf({ timeline, required_state: state, stripped_state, invite_state, ...rest }: Json): Json {
   const events = (some: readonly Json[] = []) =>
     some.map(({ type, state_key: key, event_id: id }) => `${type} ${key ?? ''} ${id}`)
   return { ...rest, timeline: events(timeline), state: events(state), stripped: events(stripped_state ?? invite_state) }
