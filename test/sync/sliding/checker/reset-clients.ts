@@ -15,11 +15,12 @@ export interface ResetClient {
   turn(isLost: boolean): Promise<void>
 }
 
-/** Whether a client that was told this is right about the user. Who was never in need not hear of it. */
-function checkMembership(told: string | undefined, right: string | undefined): string[] {
-  const isIn = told === 'join'
-  if (right === 'join' || right === 'invite') return told === right ? [] : [`the user is told ${told}, is ${right}`]
-  return isIn || told === 'invite' ? [`the user is told ${told}, is ${right}`] : []
+/** Whether a client that was sent this is right about the user. Who was never in need not hear of it. */
+function checkMembership(heard: string | undefined, right: string | undefined): string[] {
+  const isIn = heard === 'join'
+  if (right === 'join' || right === 'invite')
+    return heard === right ? [] : [`the client takes the user to be ${heard}, is ${right}`]
+  return isIn || heard === 'invite' ? [`the client takes the user to be ${heard}, is ${right}`] : []
 }
 
 /** State without a successor: the earlier text, and classic sync, cannot say that it is gone. */
@@ -52,18 +53,18 @@ export function slidingResetClient(
   const ask: Ask = { lists: { all: { ...whole, range: [0, 99], filter: {} } }, subscriptions: {} }
   let known = new KnownRoom()
   let pos: string | undefined
-  let told: string | undefined
+  let heard: string | undefined
 
   function takeMembership(raw: Json): void {
     if (form === 'merged') {
-      told = raw.membership ?? told
+      heard = raw.membership ?? heard
       return
     }
     const ownEvent = (raw.required_state ?? []).findLast(
       ({ type, state_key: key }: Json) => type === 'm.room.member' && key === userId,
     )
-    if (raw.invite_state !== undefined) told = 'invite'
-    else told = ownEvent?.content.membership ?? told
+    if (raw.invite_state !== undefined) heard = 'invite'
+    else heard = ownEvent?.content.membership ?? heard
   }
 
   function take(raw: Json): string[] {
@@ -72,7 +73,7 @@ export function slidingResetClient(
     if (news.isInitial) known = new KnownRoom()
     // A leave of long ago may come again, where it is what the user's membership went back to.
     const isAgain = ({ type, state_key: key, event_id: id }: Json) =>
-      told !== 'join' && type === 'm.room.member' && key === userId && known.knows(id)
+      heard !== 'join' && type === 'm.room.member' && key === userId && known.knows(id)
     try {
       known.apply({ ...news, timeline: news.timeline.filter((event) => !isAgain(event)) })
       return []
@@ -94,7 +95,7 @@ export function slidingResetClient(
       if (raw) problems.push(...take(raw))
       const truth = await room.truth()
       const membership = truth.membershipOf(userId)
-      problems.push(...checkMembership(told, membership))
+      problems.push(...checkMembership(heard, membership))
       if (membership === 'join') {
         if (form === 'unstable') dropRemoved(known, truth)
         const wanted = together([whole])
@@ -115,22 +116,22 @@ export function classicResetClient(home: Besieged, room: ResetRoom, user: string
   const userId = home.user(user)
   let known: KnownRoom | undefined
   let since: string | undefined
-  let told: string | undefined
+  let heard: string | undefined
 
   function take({ join, leave, invite }: Json): Json[] {
     const entered = join?.[room.id]
     const left = leave?.[room.id]
     if (entered) {
-      const isInitial = told !== 'join'
-      told = 'join'
+      const isInitial = heard !== 'join'
+      heard = 'join'
       if (isInitial) known = new KnownRoom()
       const flags = { isInitial, isExpanded: false, isLimited: entered.timeline?.limited === true, stripped: undefined }
       const timeline: Json[] = entered.timeline?.events ?? []
       known!.apply({ ...flags, timeline, state: entered.state_after?.events ?? [], raw: {} })
     } else if (left) {
-      told = 'leave'
+      heard = 'leave'
       return [...(left.timeline?.events ?? []), ...(left.state?.events ?? left.state_after?.events ?? [])]
-    } else if (invite?.[room.id]) told = 'invite'
+    } else if (invite?.[room.id]) heard = 'invite'
     return []
   }
 
@@ -144,7 +145,7 @@ export function classicResetClient(home: Besieged, room: ResetRoom, user: string
       const shown = take(answer.rooms ?? {})
       const truth = await room.truth()
       const membership = truth.membershipOf(userId)
-      const problems = checkMembership(told, membership)
+      const problems = checkMembership(heard, membership)
       if (membership === 'join') {
         problems.push(...checkTimeline(known!, truth, 1))
         dropRemoved(known!, truth)

@@ -23,7 +23,7 @@ const FORK_REACH = 9
 
 /** What is so in the room, by the database. */
 export interface RoomTruth extends Truth {
-  membershipOf(userId: UserId): string | undefined
+  membershipOf(userId: string): string | undefined
 }
 
 /** A room of another server whose users fork its history: state resolution takes state and members away that nobody has removed. */
@@ -208,7 +208,7 @@ export class ResetRoom {
   }
 }
 
-function membershipIn({ state, events }: RoomView, userId: UserId): string | undefined {
+function membershipIn({ state, events }: RoomView, userId: string): string | undefined {
   const id = state.get(`m.room.member ${userId}`)
   return id && (events.get(id)!.pdu.content.membership as string)
 }
