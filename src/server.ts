@@ -101,7 +101,8 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
   } catch (error) {
     if (error instanceof StandByEnded) {
       health.enter('draining')
-      await stopStandingBy(front, servers(), options.farewellMs)
+      const { farewellMs, connection } = options
+      await stopStandingBy({ front, servers: servers(), connection, farewellMs })
     }
     for (const server of servers()) {
       server.close()

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ClientConfig } from 'pg'
 import type { Context } from './base.ts'
 import { isServing } from './domain/cluster/node-fit.ts'
-import { HAND_OVER_PATIENCE_MS, NODE_FAREWELL_MS, NODE_SUCCESSION_MS } from './domain/limits/cluster.ts'
+import { HAND_OVER_PATIENCE_MS, NODE_FAREWELL_MS, NODE_LOOK_MS, NODE_SUCCESSION_MS } from './domain/limits/cluster.ts'
 import type { Front } from './http/nodes/front.ts'
 import { findNode } from './store/cluster/nodes.ts'
 import { openDatabase } from './store/db/db.ts'
@@ -22,8 +22,6 @@ export interface StoppingParts {
 const FAREWELL_MS = 300
 /** Running requests get this long to end; with the rest of a stop it takes less than 10 s. */
 const DRAIN_MS = 7_000
-/** How often this process looks who has its place now. */
-const LOOK_MS = 50
 
 /** Stops a process alone: it stops listening, waits until all requests are answered, and closes everything. */
 export async function stopAlone({ servers, app, context, farewellMs = FAREWELL_MS }: StoppingParts): Promise<void> {
@@ -44,8 +42,8 @@ export async function stopAlone({ servers, app, context, farewellMs = FAREWELL_M
  * Stops the node that serves. It gives its place back first, and then passes requests on for as long as balancers may send it some, so that
  * clients only wait until the next node serves.
  */
-export async function handOver(parts: StoppingParts & { front: Front; connection: ClientConfig }): Promise<void> {
-  const { servers, app, context, front, connection } = parts
+export async function handOver(parts: StoppingParts & PassingParts): Promise<void> {
+  const { servers, app, context, front } = parts
   const begun = performance.now()
   sayFarewell(servers)
   const answered = front.retire()
@@ -53,42 +51,55 @@ export async function handOver(parts: StoppingParts & { front: Front; connection
   await Promise.race([answered, delay(HAND_OVER_PATIENCE_MS, undefined, { ref: false })])
   await app.close()
   await context.close()
-  const next = await findNext(connection)
-  front.passTo(next)
   const { farewellMs = NODE_FAREWELL_MS } = parts
-  await endPassing(front, servers, next === undefined ? 0 : farewellMs - (performance.now() - begun))
+  await endPassing(parts, begun + farewellMs, performance.now() + NODE_SUCCESSION_MS)
+}
+
+export interface PassingParts {
+  readonly front: Front
+  /** Everything that listens. */
+  readonly servers: readonly HttpServer[]
+  /** Of the database. */
+  readonly connection: ClientConfig
+  readonly farewellMs?: number | undefined
 }
 
 /** Stops a node that stood by. */
-export async function stopStandingBy(
-  front: Front,
-  servers: readonly HttpServer[],
-  farewellMs = NODE_FAREWELL_MS,
+export async function stopStandingBy(parts: PassingParts): Promise<void> {
+  sayFarewell(parts.servers)
+  const until = performance.now() + (parts.farewellMs ?? NODE_FAREWELL_MS)
+  await endPassing(parts, until, until)
+}
+
+/**
+ * Passes requests on to whichever node serves, and then ends. Times are of `performance.now()`.
+ *
+ * @param lonelyUntil when it ends if it has found no node that serves
+ */
+async function endPassing(
+  { front, servers, connection }: PassingParts,
+  until: number,
+  lonelyUntil: number,
 ): Promise<void> {
-  sayFarewell(servers)
-  await endPassing(front, servers, farewellMs)
-}
-
-async function endPassing(front: Front, servers: readonly HttpServer[], farewellMs: number): Promise<void> {
-  await delay(Math.max(0, farewellMs))
-  front.finish()
-  await endConnections(servers)
-}
-
-/** Where the node listens that took the place. Undefined if none did: then nobody stands by. */
-async function findNext(connection: ClientConfig): Promise<string | undefined> {
   const db = openDatabase({ connection, poolSize: 1 })
+  let end = lonelyUntil
+  let address: string | undefined
   try {
-    const until = performance.now() + NODE_SUCCESSION_MS
-    for (;;) {
+    while (performance.now() < end) {
       const found = await findNode(db, WRITER).catch(() => undefined)
-      if (isServing(found) && found.address !== '') return found.address
-      if (performance.now() > until) return undefined
-      await delay(LOOK_MS)
+      if (isServing(found) && found.address !== '' && found.address !== address) {
+        address = found.address
+        front.passTo(address)
+        // It may still be about to begin.
+        end = Math.max(until, performance.now() + NODE_SUCCESSION_MS)
+      }
+      await delay(NODE_LOOK_MS)
     }
   } finally {
     await db.close()
   }
+  front.finish()
+  await endConnections(servers)
 }
 
 function sayFarewell(servers: readonly HttpServer[]): void {

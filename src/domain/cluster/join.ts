@@ -112,10 +112,13 @@ async function take(parts: JoinParts, before: NodeRow | undefined): Promise<Node
   const { db, own } = parts
   const wasOfCluster = before !== undefined && before.cluster !== null
   if (wasOfCluster) await endSessions(db, before.holder)
-  const writing = db.dedicated((client) => claimWriter(client, WRITER))
+  // It looks again soon: who waits long for a lock that another node has got by now does not see that this one serves.
+  let patienceMs: number | undefined = NODE_LOOK_MS
+  const writing = db.dedicated((client) => claimWriter(client, WRITER, patienceMs))
   const askedAt = performance.now()
   try {
     const fence = await takeNode(writing, WRITER, own, NODE_LEASE_MS)
+    patienceMs = undefined
     if (fence !== undefined) return keepNode(parts, { writer: WRITER, fence, writing, askedAt })
   } catch (error) {
     // Its lock must not outlive the attempt.

@@ -8,11 +8,11 @@ export const NODE_LEASE_MARGIN_MS = 2_000
 export const NODE_RENEWAL_MS = 2_000
 export const NODE_RENEWAL_RETRY_MS = 500
 /** How often a node that stands by looks whether the place is free. */
-export const NODE_LOOK_MS = 250
+export const NODE_LOOK_MS = 100
 /** How long requests get to end before a node that stops gives its place back all the same; what takes longer ends with an error. */
 export const HAND_OVER_PATIENCE_MS = 2_000
 /** How soon another node takes a place that was given back, if one stands by. */
-export const NODE_SUCCESSION_MS = 1_000
+export const NODE_SUCCESSION_MS = 2_000
 /** For how long a node that stops says so, while it passes requests on: until every balancer has noticed. */
 export const NODE_FAREWELL_MS = 3_000
 /** How far apart the clocks of a node and of the database may be. */

@@ -15,10 +15,11 @@ export class WriterPresent extends ProtocolError {}
  * Makes sure that no other process writes events under the same index: their numbers would collide. The lock is of the session, so it is
  * free at the moment when the process ends.
  *
- * @throws WriterPresent if another process still has it after five seconds
+ * @param patienceMs how long it waits for another process that has it, and may be ending
+ * @throws WriterPresent if that one still has it then
  */
-export async function claimWriter(client: pg.Client, writer: number): Promise<void> {
-  await client.query(`SET lock_timeout = '5s'`)
+export async function claimWriter(client: pg.Client, writer: number, patienceMs = 5_000): Promise<void> {
+  await client.query(`SET lock_timeout = ${patienceMs}`)
   try {
     await client.query('SELECT pg_advisory_lock($1)', [WRITER_LOCK + writer])
   } catch (error) {
