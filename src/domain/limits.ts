@@ -73,10 +73,6 @@ export const MAX_UIA_BODY_BYTES = 8 * 1024
 export const MAX_CAPTCHA_ANSWER_CHARS = 8_192
 /** How long the reuse of a refresh token is noticed. */
 export const ENDED_REFRESH_TOKENS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
-/** How long a user may take to sign in at the other service, and then again to choose a user name. */
-export const SSO_FLOW_MS = 15 * 60 * 1000
-/** Characters of the user's id that such a service gives. */
-export const MAX_SSO_SUBJECT_CHARS = 1_000
 export const MAX_ALIASES_PER_ROOM = 500
 /** Users shown as typing in one room. Further ones are not shown. */
 export const MAX_TYPING_PER_ROOM = 100

@@ -1,9 +1,17 @@
 import { createHmac } from 'node:crypto'
 import type { SignInSecrets } from '../../outbound/openid-provider.ts'
-import { type FlowKey, type FlowRow, findFlow, insertFlow, takeFlow } from '../../store/accounts/sso-flows.ts'
+import {
+  countUnanswered,
+  deleteOldestUnanswered,
+  type FlowKey,
+  type FlowRow,
+  findFlow,
+  insertFlow,
+  takeFlow,
+} from '../../store/accounts/sso-flows.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
-import { SSO_FLOW_MS } from '../limits.ts'
+import { MAX_SSO_FLOWS, SSO_FLOW_MS } from '../limits/sso.ts'
 import { hashToken } from '../opaque-tokens.ts'
 import type { Purpose, SignInAttempt } from './failure.ts'
 
@@ -21,6 +29,9 @@ export interface Flow extends SignInAttempt {
 
 const SECRET_BYTES = 32
 const SECRET = /^[\w-]{43}$/
+/** Counting is costly, and the bound is no exact one. */
+const COUNTED_EVERY_MS = 5_000
+const KEPT_OF_TOO_MANY = 0.9
 
 /**
  * Sign-ins in progress. Each belongs to the browser that began it. Its id passes through URLs, but is useless without that browser's
@@ -29,6 +40,7 @@ const SECRET = /^[\w-]{43}$/
 export function createFlows(deps: { readonly db: Database; readonly clock: Clock; readonly random: Random }) {
   const { db, clock, random } = deps
   const newSecret = (): string => random.bytes(SECRET_BYTES).toString('base64url')
+  let countedAt = Number.NEGATIVE_INFINITY
 
   function keyOf(flow: string, browser: string | undefined, isAnswered: boolean): FlowKey | undefined {
     if (browser === undefined || !SECRET.test(flow) || !SECRET.test(browser)) return undefined
@@ -57,6 +69,15 @@ export function createFlows(deps: { readonly db: Database; readonly clock: Clock
     return flow
   }
 
+  /** Anybody may begin a sign-in. If there are too many, the oldest give way, so that whoever begins very many keeps nobody out. */
+  async function makeRoom(): Promise<void> {
+    const now = clock.now()
+    if (now - countedAt < COUNTED_EVERY_MS) return
+    countedAt = now
+    if ((await countUnanswered(db, MAX_SSO_FLOWS)) < MAX_SSO_FLOWS) return
+    await db.tx((tx) => deleteOldestUnanswered(tx, Math.floor(MAX_SSO_FLOWS * KEPT_OF_TOO_MANY)))
+  }
+
   return {
     /** A browser's secret: the one in its cookie, or a new one for a new cookie. */
     browserSecret: (cookie: string | undefined): string =>
@@ -68,7 +89,10 @@ export function createFlows(deps: { readonly db: Database; readonly clock: Clock
       return { state: flow, nonce: derive('nonce'), codeVerifier: derive('verifier') }
     },
 
-    begin: (attempt: SignInAttempt, browser: string): Promise<string> => db.tx((tx) => store(tx, attempt, browser)),
+    async begin(attempt: SignInAttempt, browser: string): Promise<string> {
+      await makeRoom()
+      return db.tx((tx) => store(tx, attempt, browser))
+    },
 
     /** The flow of a provider's answer, once; undefined if it is another browser's, has expired, or was answered. */
     async answer(flow: string, browser: string | undefined): Promise<Flow | undefined> {

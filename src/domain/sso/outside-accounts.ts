@@ -1,7 +1,7 @@
 import { type Errcode, ProtocolError } from '../../core/errors.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { ExternalAccountRow } from '../../store/accounts/external-ids.ts'
-import { MAX_SSO_SUBJECT_CHARS } from '../limits.ts'
+import { MAX_SSO_SUBJECT_CHARS } from '../limits/sso.ts'
 import { addressOf, displayNameOf } from './claims.ts'
 import type { ExternalAccounts } from './external-accounts.ts'
 import { SignInFailure } from './failure.ts'

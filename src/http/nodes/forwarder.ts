@@ -2,15 +2,11 @@ import { Agent, type IncomingHttpHeaders, type IncomingMessage, type ServerRespo
 import { pipeline } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { nodeProof } from '../../core/signing/node-proof.ts'
-import {
-  FORWARD_PATIENCE_MS,
-  FORWARD_RETRY_MS,
-  MAX_KEPT_BODY_BYTES,
-  MAX_KEPT_BODY_BYTES_IN_ALL,
-} from '../../domain/limits/cluster.ts'
+import { FORWARD_PATIENCE_MS, FORWARD_RETRY_MS } from '../../domain/limits/cluster.ts'
 import { UNIX_PEER } from '../client-address.ts'
 import { askForBody } from '../expect-continue.ts'
 import { discardRest } from '../parting.ts'
+import { createKeptBodies, TooSlow } from './kept-bodies.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
 
 /** Passes whole requests on to the node that serves. */
@@ -43,12 +39,14 @@ export function createForwarder(parts: {
   readonly secret: string
   readonly now: () => number
   readonly target: () => string | undefined
+  /** The length of a second, for bodies that are kept; shorter in tests. */
+  readonly secondMs?: number | undefined
 }): Forwarder {
   const agent = new Agent({ keepAlive: true })
   /** Takes back syncs that are not answered yet. */
   const waiting = new Set<() => void>()
   let isFinishing = false
-  const bodies = bodyKeeper()
+  const bodies = createKeptBodies(parts.secondMs)
 
   function passOnce(
     address: string,
@@ -128,11 +126,12 @@ export function createForwarder(parts: {
   return {
     async pass(request, response) {
       askForBody(request)
-      const body = await bodies.keep(request).catch(() => {
-        response.destroy()
+      const body = await bodies.keep(request).catch((error: Error) => {
+        if (error instanceof TooSlow) refuseSlow(request, response)
+        else response.destroy()
         return undefined
       })
-      if (response.destroyed) return
+      if (response.destroyed || response.writableEnded) return
       try {
         if (await passUntilAnswered(request, response, body)) return
         discardRest(request)
@@ -155,6 +154,11 @@ export function createForwarder(parts: {
   }
 }
 
+function refuseSlow(request: IncomingMessage, response: ServerResponse): void {
+  discardRest(request)
+  answer(response, 408, 'M_UNKNOWN', 'The request body came too slowly. Try again.')
+}
+
 function isReady(address: string, proof: string): Promise<boolean> {
   return new Promise((resolve) => {
     const asked = send({ ...placeOf(address), path: PROBED, headers: { [NODE_PROOF]: proof }, timeout: PROBE_MS })
@@ -166,31 +170,6 @@ function isReady(address: string, proof: string): Promise<boolean> {
     })
     asked.end()
   })
-}
-
-/** Short bodies are kept, so that their requests can be repeated. */
-function bodyKeeper() {
-  let keptBytes = 0
-  const bytesOf = ({ headers }: IncomingMessage) => Number(headers['content-length'] ?? 0)
-  return {
-    /** Undefined for one that is passed on as it comes. */
-    async keep(request: IncomingMessage): Promise<Buffer | undefined> {
-      const bytes = request.headers['transfer-encoding'] === undefined ? bytesOf(request) : Number.POSITIVE_INFINITY
-      if (!(bytes <= MAX_KEPT_BODY_BYTES && keptBytes + bytes <= MAX_KEPT_BODY_BYTES_IN_ALL)) return undefined
-      keptBytes += bytes
-      try {
-        const chunks: Buffer[] = []
-        for await (const chunk of request) chunks.push(chunk as Buffer)
-        return Buffer.concat(chunks)
-      } catch (error) {
-        keptBytes -= bytes
-        throw error
-      }
-    },
-    free(request: IncomingMessage): void {
-      keptBytes -= bytesOf(request)
-    },
-  }
 }
 
 /** Sliding sync also says in its body how long it waits. */

@@ -42,12 +42,15 @@ export interface FrontParts {
   readonly port: number
   readonly connections: Connections
   readonly now: () => number
+  /** The length of a second, for bodies on their way; shorter in tests. */
+  readonly secondMs?: number | undefined
   /** Handles the requests that this node answers itself, whoever serves; gives false for all others. */
   answersItself(request: IncomingMessage, response: ServerResponse): boolean
 }
 
 /** @throws Error that names the option if it cannot listen for other nodes */
-export async function openFront({ secret, host, port, connections, now, answersItself }: FrontParts): Promise<Front> {
+export async function openFront(parts: FrontParts): Promise<Front> {
+  const { secret, host, port, connections, now, answersItself } = parts
   let own: { readonly listener: RequestListener; isHeld(): boolean } | undefined
   let elsewhere: string | undefined
   let begun = 0
@@ -73,7 +76,8 @@ export async function openFront({ secret, host, port, connections, now, answersI
   const { port: taken } = server.address() as AddressInfo
   const address = `${host.includes(':') ? `[${host}]` : host}:${taken}`
   // A request that waits while this node takes the place goes to this node.
-  const forwarder = createForwarder({ secret, now, target: () => (own === undefined ? elsewhere : address) })
+  const target = () => (own === undefined ? elsewhere : address)
+  const forwarder = createForwarder({ secret, now, target, secondMs: parts.secondMs })
   return {
     address,
     server,

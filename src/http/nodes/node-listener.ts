@@ -48,7 +48,7 @@ export function passedOn({
 /** An answer of our own, before anything else has the request. */
 export function answer(
   response: ServerResponse,
-  status: 403 | 503,
+  status: 403 | 408 | 503,
   errcode: 'M_FORBIDDEN' | 'M_UNKNOWN',
   error: string,
 ): void {

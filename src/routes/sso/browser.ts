@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts'
-import { SSO_FLOW_MS } from '../../domain/limits.ts'
+import { SSO_FLOW_MS } from '../../domain/limits/sso.ts'
 import { publicBaseUrl } from '../../domain/public-address.ts'
 import type { Services } from '../../domain/services.ts'
 import { SignInFailure } from '../../domain/sso/failure.ts'

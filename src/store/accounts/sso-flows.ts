@@ -61,6 +61,24 @@ export async function takeFlow(tx: Tx, key: FlowKey, now: number): Promise<FlowR
   return row
 }
 
+/** How many the other service has not answered, `atMost` so many. */
+export async function countUnanswered(reader: Reader, atMost: number): Promise<number> {
+  const [row] = await reader.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM (SELECT 1 FROM sso_flow WHERE person IS NULL LIMIT $1) s',
+    [atMost],
+  )
+  return row!.count
+}
+
+/** Removes all of them but so many that expire last. */
+export async function deleteOldestUnanswered(tx: Tx, kept: number): Promise<void> {
+  await tx.query(
+    `DELETE FROM sso_flow WHERE person IS NULL AND flow_hash IN (
+       SELECT flow_hash FROM sso_flow WHERE person IS NULL ORDER BY expires_at DESC OFFSET $1)`,
+    [kept],
+  )
+}
+
 /** Gives how many were removed. */
 export async function forgetFlows(tx: Tx, now: number, atMost: number): Promise<number> {
   const rows = await tx.query(

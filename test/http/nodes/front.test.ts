@@ -21,13 +21,14 @@ const connections = () =>
     { metrics: createMetrics({ version: '0', node: '' }).arrivals, log },
   )
 
-async function openNode(secret = SECRET): Promise<{ front: Front; clients: Server; url: string }> {
+async function openNode(secret = SECRET, secondMs?: number): Promise<{ front: Front; clients: Server; url: string }> {
   const front = await openFront({
     secret,
     host: '127.0.0.1',
     port: 0,
     connections: connections(),
     now: Date.now,
+    secondMs,
     answersItself(request, response) {
       if (request.url !== '/health/live') return false
       response.end('alive')
@@ -106,6 +107,26 @@ describe('a node that stands by', () => {
       asked.flushHeaders()
     })
     expect(JSON.parse(await answered)).toMatchObject({ method: 'PUT', body: 'body' })
+  })
+
+  it('does not wait for a body that comes drop by drop, nor for one that does not come', async () => {
+    const slow = await openNode(SECRET, 10)
+    first.front.serve(echo, always)
+    slow.front.passTo(first.front.address)
+    const { hostname, port } = new URL(slow.url)
+    const refused = (sent: string) =>
+      new Promise<unknown>((resolve, reject) => {
+        const asked = request({ hostname, port, method: 'PUT', headers: { 'content-length': 50_000 } })
+        asked.once('response', async (incoming) =>
+          resolve([incoming.statusCode, JSON.parse(await text(incoming)).error]),
+        )
+        asked.once('error', reject)
+        asked.flushHeaders()
+        asked.write(sent)
+      })
+    for (const sent of [' ', 'x'.repeat(5_000)])
+      expect(await refused(sent)).toEqual([408, 'The request body came too slowly. Try again.'])
+    expect((await fetch(slow.url, { method: 'PUT', body: 'whole' })).status).toBe(201)
   })
 
   it('brings an answer that comes before the body has been read, and the next request finds its way', async () => {
