@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ADMIN, type Office, openOffice, registerBySecret, SECRET } from '../admin/office.ts'
-import { type Account, createRoom, type Json, join, syncPath } from '../support/api.ts'
+import { type Account, createRoom, type Json, join, sendText, syncPath } from '../support/api.ts'
 import { openNeighbourhood } from '../support/neighbours.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -160,6 +160,68 @@ test('users of banned servers neither join here nor invite, and their files are 
     expect((await alpha.api.request('GET', media, { token: near.token })).status).toBe(404)
     expect(beta.front.requests.slice(asked).filter(({ url }) => url.includes('media'))).toEqual([])
     expect((await alpha.api.request('GET', `${ADMIN}/v1/server_version`)).status).toBe(200)
+  } finally {
+    await street.close()
+  }
+})
+
+test('what banned servers send is refused, and hidden where others bring it; their users may leave', async () => {
+  const street = openNeighbourhood()
+  try {
+    const values = { registration: { enabled: true, shared_secret: SECRET } }
+    const [alpha, beta, gamma] = await Promise.all([street.open(values), street.open(), street.open()])
+    const boss = await registerBySecret(alpha.api, 'boss', true)
+    const [far, leaver, friend] = [await beta.person('far'), await beta.person('leaver'), await gamma.person('friend')]
+    const bans = await createRoom(alpha.api, boss.token, { name: 'Bans' })
+    const room = await createRoom(alpha.api, boss.token, { preset: 'public_chat' })
+    for (const [at, who] of [
+      [beta, far],
+      [beta, leaver],
+      [gamma, friend],
+    ] as const) {
+      await at.api.call('POST', `/join/${enc(room)}?server_name=${enc(alpha.name)}`, { token: who.token, body: {} })
+    }
+    const shownAt = async ({ api }: typeof alpha, { token }: Account): Promise<string[]> => {
+      const { chunk } = await api.call('GET', `/rooms/${enc(room)}/messages?dir=f&limit=100`, { token })
+      return chunk.flatMap(({ content }: Json) => content.body ?? [])
+    }
+    await sendText(beta.api, far.token, room, '1', 'before')
+    await waitUntil('what was said before', async () => (await shownAt(alpha, boss)).includes('before'))
+    await alpha.api.call('PUT', `/_hearth/admin/v1/policy_lists/${enc(bans)}`, { token: boss.token })
+    await alpha.api.call('PUT', `/rooms/${enc(bans)}/state/m.policy.rule.server/x`, {
+      token: boss.token,
+      body: rule(beta.name),
+    })
+    await waitUntil('the rule', async () => {
+      const { policy_lists } = await alpha.api.call('GET', LISTS, { token: boss.token })
+      return policy_lists[0].rules === 1
+    })
+
+    await beta.api.call('POST', `/rooms/${enc(room)}/leave`, { token: leaver.token, body: {} })
+    const membership = `/rooms/${enc(room)}/state/m.room.member/${enc(leaver.userId)}`
+    await waitUntil('the leave', async () => {
+      return (await alpha.api.call('GET', membership, { token: boss.token })).membership === 'leave'
+    })
+    const typing = `/rooms/${enc(room)}/typing/${enc(far.userId)}`
+    await beta.api.call('PUT', typing, { token: far.token, body: { typing: true, timeout: 60_000 } })
+    await sendText(beta.api, far.token, room, '2', 'after')
+    const { db } = alpha.server.database
+    const refusals = `SELECT answer FROM federation_txn WHERE answer LIKE '%has nothing to do with%'`
+    await waitUntil('the refusal', async () => (await db.query(refusals)).length > 0)
+    const after = `SELECT standing, reason FROM event WHERE json LIKE '%"body":"after"%'`
+    expect(await db.query(after)).toEqual([])
+
+    // Another server brings it, because the next message builds on it.
+    await waitUntil('it elsewhere', async () => (await shownAt(gamma, friend)).includes('after'))
+    await sendText(gamma.api, friend.token, room, '1', 'hello')
+    await waitUntil('what the friend said', async () => (await shownAt(alpha, boss)).includes('hello'))
+    expect(await shownAt(alpha, boss)).toEqual(['before', 'hello'])
+    expect(await db.query(after)).toEqual([
+      { standing: 'soft-failed', reason: expect.stringContaining('by a policy list of this server') },
+    ])
+    const { rooms } = await alpha.api.call('GET', syncPath({}), { token: boss.token })
+    const typists = (rooms.join[room].ephemeral?.events ?? []).filter(({ type }: Json) => type === 'm.typing')
+    expect(typists.flatMap(({ content }: Json) => content.user_ids)).toEqual([])
   } finally {
     await street.close()
   }

@@ -23,6 +23,17 @@ export function membershipOf(member: MaybeEvent): Membership {
   return (member && statedMembership(member.content)) ?? 'leave'
 }
 
+/** Whether an event, whose shape nobody has checked yet, says that its sender leaves. */
+export function isOwnLeave(event: {
+  readonly type?: JsonValue
+  readonly sender?: JsonValue
+  readonly state_key?: JsonValue
+  readonly content?: JsonValue
+}): boolean {
+  const { type, sender, state_key: target, content } = event
+  return type === 'm.room.member' && sender === target && isObject(content) && statedMembership(content) === 'leave'
+}
+
 /** The display name in a member event or a profile; undefined if absent or empty. */
 export function displayNameOf(member: MaybeEvent): string | undefined {
   return nonEmpty(member?.content.displayname)

@@ -119,6 +119,7 @@ export function createFederationServices(parts: {
     partialStateRooms,
     resync,
     access,
+    gate: parts.rooms.moderation.gate,
     invitations,
     edus,
     log,

@@ -1,10 +1,12 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
+import { isOwnLeave } from '../../core/event/content.ts'
 import { eventIdIn } from '../../core/event/read.ts'
 import type { EventId, RoomId, ServerName } from '../../core/ids.ts'
 import { isObject, type JsonValue, type ReadJson } from '../../core/json.ts'
 import type { KeyedQueue } from '../../core/keyed-queue.ts'
 import type { Database } from '../../store/db/db.ts'
+import type { Gate } from '../moderation/gate.ts'
 import { NOT_HERE, type Receiver } from '../rooms/receive/receive.ts'
 import type { Received } from '../rooms/receive/received.ts'
 import { isKickOrBan } from '../rooms/remote/partial-state-kicks.ts'
@@ -38,6 +40,7 @@ export interface TransactionPduParts {
   readonly partialStateRooms: Pick<PartialStateRooms, 'end'>
   readonly resync: Pick<Resync, 'hurry'>
   readonly access: ServerAccess
+  readonly gate: Pick<Gate, 'shuns'>
   readonly invitations: Pick<Invitations, 'rescind'>
   readonly log: Pick<Logger, 'error'>
 }
@@ -50,7 +53,7 @@ export interface Holding {
 }
 
 export function createTransactionPdus(parts: TransactionPduParts, { turns, receipts }: Holding): TransactionPdus {
-  const { db, registry, receiver, partialStateRooms, resync, access, invitations, log } = parts
+  const { db, registry, receiver, partialStateRooms, resync, access, gate, invitations, log } = parts
   const held = createHeldEvents({
     db,
     partialStateRooms,
@@ -72,10 +75,29 @@ export function createTransactionPdus(parts: TransactionPduParts, { turns, recei
     return pdus.map(({ value }) => ({ eventId: statedId(value), error: NOT_HERE }))
   }
 
+  /** The id of an event as far as the server may know of its room. */
+  const idsFor =
+    (origin: ServerName, room: Room | undefined) =>
+    async ({ value }: ReadJson) =>
+      room && (await access.mayKnowOf(origin, room)) ? eventIdIn(room.version, value) : statedId(value)
+
+  /** What a banned server sends is refused, but that its users leave. */
+  async function takeShunned(
+    origin: ServerName,
+    roomId: RoomId,
+    pdus: readonly ReadJson[],
+    error: string,
+  ): Promise<Outcome[]> {
+    const leaves = pdus.filter(({ value }) => isObject(value) && isOwnLeave(value))
+    const refused = pdus.filter((pdu) => !leaves.includes(pdu))
+    const idIn = idsFor(origin, await registry.get(roomId))
+    const outcomes = await Promise.all(refused.map(async (pdu) => ({ eventId: await idIn(pdu), error })))
+    return leaves.length === 0 ? outcomes : [...outcomes, ...(await takeRoom(origin, roomId, leaves))]
+  }
+
   async function takePresent(origin: ServerName, roomId: RoomId, pdus: readonly ReadJson[]): Promise<Outcome[]> {
     const room = await registry.get(roomId)
-    const idIn = async ({ value }: ReadJson) =>
-      room && (await access.mayKnowOf(origin, room)) ? eventIdIn(room.version, value) : statedId(value)
+    const idIn = idsFor(origin, room)
     if (room && !(await access.isAllowed(origin, room))) {
       const isShutOut = (await access.standing(origin, room)) === 'refused'
       const error = isShutOut ? `the access list of the room shuts ${origin} out` : NOT_HERE
@@ -122,7 +144,11 @@ export function createTransactionPdus(parts: TransactionPduParts, { turns, recei
   }
 
   return {
-    take: (origin, roomId, pdus) => takeSafely(origin, roomId, pdus, takeRoom),
+    take(origin, roomId, pdus) {
+      const reason = gate.shuns(origin)
+      if (reason === undefined) return takeSafely(origin, roomId, pdus, takeRoom)
+      return takeSafely(origin, roomId, pdus, (...those) => takeShunned(...those, reason))
+    },
     takeHeld: held.takeAll,
   }
 }

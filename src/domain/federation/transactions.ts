@@ -63,7 +63,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
         outcomes.push(...(await transactionPdus.take(origin, ...entry)))
     }
     await Promise.all(Array.from({ length: Math.min(MAX_ROOMS_AT_ONCE, rooms.length) }, next))
-    for (const edu of edus) await transactionEdus.take(origin, edu)
+    if (parts.gate.shuns(origin) === undefined) for (const edu of edus) await transactionEdus.take(origin, edu)
     const answer = JSON.stringify({ pdus: resultsOf(outcomes) })
     await db.tx((tx) => insertTransaction(tx, { hash, answer, receivedAt: clock.now() }))
     metrics.received(pdus.length, edus.length)

@@ -23,6 +23,8 @@ export const MAX_POLICY_LISTS = 50
 export const MAX_RULES_PER_LIST = 50_000
 /** Globs of all lists together, and what they compare for each character of a name: each is compared at every join and invitation. */
 export const POLICY_GLOB_BOUNDS = { globs: 2_000, steps: 20_000 } as const
+/** Servers about which it is remembered whether lists ban them. */
+export const MAX_SERVER_VERDICTS = 10_000
 /** The pause after lists were read, before a change makes them be read again. */
 export const POLICY_LIST_PAUSE_MS = 1_000
 /** Questions to the antispam service at the same time (others wait), the bytes of an answer, and how long it is not asked when it is away. */

@@ -1,12 +1,14 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
+import { createBoundedMap } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
-import type { PolicyEntity } from '../../core/event/policy-rules.ts'
+import type { Bans, PolicyEntity } from '../../core/event/policy-rules.ts'
 import { compileGlobs, type TextMatcher } from '../../core/glob.ts'
 import { localpartOf, type RoomId, type ServerName, serverOf, splitServerName, type UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { findAccount } from '../../store/accounts/accounts.ts'
 import type { Database } from '../../store/db/db.ts'
+import { MAX_SERVER_VERDICTS } from '../limits/moderation.ts'
 import type { Antispam } from './antispam.ts'
 import type { PolicyLists } from './policy-lists.ts'
 
@@ -31,6 +33,8 @@ export interface Gate {
   register(userId: UserId): Promise<void>
   /** @throws ProtocolError `M_NOT_FOUND` for files of a banned server */
   media(server: ServerName): void
+  /** Why events of a server are not received; undefined, at no cost while there is no list, if they are. */
+  shuns(server: ServerName): string | undefined
   /** Whether each event is asked about. */
   readonly judgesEvents: boolean
   event(userId: UserId, event: JsonObject): Promise<void>
@@ -64,6 +68,7 @@ export function createGate(parts: {
     return undefined
   }
 
+  const shuns = createServerVerdicts(own, lists, (server) => banOf(['server', server]))
   const ofUser = (userId: UserId) => [['user', userId] as const, ['server', serverOf(userId)] as const] as const
 
   /** Nobody is told which rule it was that an administrator may break. */
@@ -131,12 +136,36 @@ export function createGate(parts: {
       }
     },
     media(server) {
-      if (banOf(['server', server]) !== undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such media.')
+      if (shuns(server) !== undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such media.')
     },
+    shuns,
     get judgesEvents() {
       return antispam.asks('check_event_for_spam')
     },
     event: (userId, event) => ask(userId, 'check_event_for_spam', { event }),
+  }
+}
+
+/** Verdicts on servers, kept while the same rules are in force: there are few servers and many events. */
+function createServerVerdicts(
+  own: ServerName,
+  lists: Pick<PolicyLists, 'bans'>,
+  judge: (server: ServerName) => string | undefined,
+): Gate['shuns'] {
+  let verdicts = createBoundedMap<ServerName, { readonly reason: string | undefined }>(MAX_SERVER_VERDICTS)
+  let judgedBy: Bans | undefined
+  return (server) => {
+    const bans = lists.bans()
+    if (bans === undefined || server === own) return undefined
+    if (bans !== judgedBy) {
+      verdicts = createBoundedMap(MAX_SERVER_VERDICTS)
+      judgedBy = bans
+    }
+    const known = verdicts.get(server)
+    if (known) return known.reason
+    const reason = judge(server)
+    verdicts.set(server, { reason })
+    return reason
   }
 }
 
@@ -164,6 +193,7 @@ export const OPEN_GATE: Gate = {
   name: () => {},
   register: nothing,
   media: () => {},
+  shuns: () => undefined,
   judgesEvents: false,
   event: nothing,
 }

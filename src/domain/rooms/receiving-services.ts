@@ -2,9 +2,11 @@ import type { RoomId, ServerName } from '../../core/ids.ts'
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import type { Peers } from '../../outbound/peers.ts'
 import type { Base } from '../base.ts'
+import type { Gate } from '../moderation/gate.ts'
 import type { Users } from '../users.ts'
 import { type Backfill, createBackfill } from './backfill/backfill.ts'
 import type { FederationQueries, KeyRing } from './receive/federation-queries.ts'
+import { createObjections } from './receive/objections.ts'
 import { createOutliers } from './receive/outliers.ts'
 import { createPduChecks, type PduChecks } from './receive/pdu-checks.ts'
 import { createPlacing } from './receive/placing.ts'
@@ -37,6 +39,7 @@ export interface ReceivingParts {
     readonly outgoing: { reaches(server: ServerName): boolean }
   }
   readonly notifier: { wakeRoom(roomNid: number): void }
+  readonly moderation: { readonly gate: Pick<Gate, 'shuns'> }
   readonly roomBase: Pick<RoomBase, 'events' | 'registry' | 'partialStateRooms' | 'checkpoints' | 'stickyAppeals'>
   readonly writing: Pick<WritingServices, 'persister' | 'branches' | 'policies' | 'noticing'>
 }
@@ -51,7 +54,8 @@ export function createReceivingServices(parts: ReceivingParts): ReceivingService
   const { notifier } = parts
   const serverName = config.server_name
   const { events, registry, partialStateRooms, checkpoints, stickyAppeals: appeals } = parts.roomBase
-  const { persister, branches, policies, noticing } = parts.writing
+  const { persister, branches, noticing } = parts.writing
+  const policies = createObjections(parts.moderation.gate, parts.writing.policies)
   const roomQueue = createKeyedQueue<RoomId>()
   const pduChecks = createPduChecks({ keys })
   const outliers = createOutliers({ events, users, persister, queries, pduChecks })

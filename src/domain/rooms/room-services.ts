@@ -71,18 +71,19 @@ export interface RoomServices {
 
 /** Wires everything about rooms and sync. */
 export async function createRoomServices(parts: RoomServiceParts): Promise<RoomServices> {
-  const { config, db, ledger, restores, users, signingKey, serverKeys: keys, clock, random, metrics, log } = parts.base
+  const { base, sending, moderation } = parts
+  const { config, db, ledger, restores, users, signingKey, serverKeys: keys, clock, random, metrics, log } = base
   const { roomBase, syncBase, localUsers, roomAppservices: appservices, newNeighbours } = parts
   const { identityServers } = parts.addresses
-  const { peers, outgoing } = parts.sending
+  const { peers, outgoing } = sending
   const { events, registry, userRooms, budget, unread, erasedUsers, ignoredUsers } = roomBase
-  const { notifier, ledgerWaker, presence, ephemeral } = syncBase
+  const { notifier, ledgerWaker, presence } = syncBase
   const serverName = config.server_name
   const profileOf = async (userId: UserId) => publicProfile(await localUsers.profileOf(userId))
   const { lifetimes } = roomBase
   const access = createRoomAccess({ db, registry, events, erasedUsers, ignoredUsers, budget, lifetimes })
   const directory = createRoomDirectory({ serverName, db, registry, clock, peers, budget })
-  const nextPosition = ephemeral.next
+  const nextPosition = syncBase.ephemeral.next
   const typing = createRoomTyping({ clock, access, notifier, appservices, outgoing, nextPosition })
   const writing = await openWritingServices({
     serverName,
@@ -105,7 +106,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     newNeighbours,
   })
   const { appender, persister } = writing
-  const receiving = createReceivingServices({ base: parts.base, sending: parts.sending, notifier, roomBase, writing })
+  const receiving = createReceivingServices({ base, sending, moderation, notifier, roomBase, writing })
   const reading = createReadingServices({
     config,
     db,
@@ -140,7 +141,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     clock,
     random,
     log,
-    gate: parts.moderation.gate,
+    gate: moderation.gate,
     ledgerWaker,
     notifier,
     keys,
@@ -156,7 +157,6 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     profileOf,
     isKnownUser: localUsers.isKnown,
   })
-  const { position } = persister
   const { receipts, roomReader } = reading
   const syncing = createSyncServices({
     db,
@@ -173,10 +173,10 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     threadSubscriptions: reading.threadSubscriptions,
     roomReader,
     directory,
-    position,
+    position: persister.position,
   })
   return {
-    moderation: parts.moderation,
+    moderation,
     acting,
     reading,
     directory,
@@ -186,7 +186,7 @@ export async function createRoomServices(parts: RoomServiceParts): Promise<RoomS
     receiving,
     access,
     notifications: createNotifications({ db, clock, roomBase, access }),
-    position,
+    position: persister.position,
     running: runningParts(roomBase, syncBase, typing, writing, receiving),
   }
 }
