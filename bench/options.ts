@@ -16,6 +16,7 @@ export interface BenchOptions {
   readonly bindings: number
   readonly remoteMembers: number
   readonly gigabytes: number
+  readonly withRestore: boolean
   readonly withFloor: boolean
   readonly profile: boolean
   readonly write: boolean
@@ -41,7 +42,8 @@ sliding-fan-out, sliding-crowd, attack-bodies, attack-fan-out, attack-sync, atta
   --rooms N                 rooms of initial-sync (200)
   --bindings N              bound addresses of identity-lookup (1000000)
   --remote-members N        members of the room of federation-join (50000)
-  --gigabytes N             of rows and media for backup (0.3); 5 shows what the project promises
+  --gigabytes N             of rows and media for backup (0.3); 5 and 10 show what the project promises
+  --no-restore              leave the restore out of backup
   --no-floor                leave out the floor programs
   --profile                 run our server under --cpu-prof; profiles land in bench/profiles
   --write                   write the table into bench/RESULTS.md`
@@ -60,6 +62,7 @@ const OPTIONS = {
   bindings: { type: 'string', default: '1000000' },
   'remote-members': { type: 'string', default: '50000' },
   gigabytes: { type: 'string', default: '0.3' },
+  'no-restore': { type: 'boolean', default: false },
   'no-floor': { type: 'boolean', default: false },
   profile: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
@@ -84,6 +87,7 @@ export function readOptions(args: string[]): BenchOptions | undefined {
     bindings: Number(values.bindings),
     remoteMembers: Number(values['remote-members']),
     gigabytes: Number(values.gigabytes),
+    withRestore: !values['no-restore'],
     withFloor: !values['no-floor'],
     profile: values.profile,
     write: values.write,

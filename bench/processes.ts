@@ -29,6 +29,10 @@ export function usageOfProcess(pid: number | undefined): Usage | undefined {
   return usageOf(pid)
 }
 
+/** What a process had written to the disk, without its children. */
+export const writtenBytesOf = (pid: number): number =>
+  Number(/^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`))?.[1] ?? 0)
+
 /** How many sockets a process has open. */
 export function socketsOf(pid: number): number {
   return list(`/proc/${pid}/fd`).filter((fd) => linkOf(`/proc/${pid}/fd/${fd}`).startsWith('socket:')).length

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { constants, setPriority } from 'node:os'
 import { basename, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { type ChildOutcome, EXIT, type Host } from './cli/command.ts'
+import { giveWay } from './cli/give-way.ts'
 import { runProgram } from './cli/program.ts'
 
 /** Handles that a failed command left open keep the process no longer than this. */
@@ -32,7 +32,7 @@ function makeHost(): Host {
     complain: (text) => process.stderr.write(`${text}\n`),
     draw: (text) => process.stderr.write(text),
     runBeside,
-    giveWay: () => setPriority(constants.priority.PRIORITY_LOW),
+    giveWay,
     askSecret,
     stopSignal,
     onReload: (reload) => void process.on('SIGHUP', reload),

@@ -12,6 +12,7 @@ import { PROJECT_ROOT } from '../../test/support/project.ts'
 import { type Community, makeCommunity, newPrefix } from '../community.ts'
 import { latenciesOf, type Measurement, measurement, now } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
+import { usageOfProcess, writtenBytesOf } from '../processes.ts'
 import { openTarget, type Target } from '../target.ts'
 
 export const BENCHMARK = 'backup'
@@ -27,8 +28,13 @@ const GOAL_SECONDS = 600
 const GOAL_BYTES = 10 * GIGABYTE
 const GOAL_RATIO = 1.5
 const WARM_UP_MS = 5_000
+const ROUNDS = 2
+const LOOK_EVERY_MS = 500
 
-/** A backup and a restore of so many gigabytes, and what people notice who send 200 messages a second meanwhile. */
+/**
+ * Backups and a restore of so many gigabytes, and what people notice who send 200 messages a second meanwhile. The first backup copies all,
+ * the second one the rows, as the media are there; between them, and before and after, nobody makes one.
+ */
 export async function measureBackup(options: BenchOptions): Promise<Measurement[]> {
   const target = await openTarget(options)
   const { own } = target
@@ -38,25 +44,42 @@ export async function measureBackup(options: BenchOptions): Promise<Measurement[
     const community = await makeCommunity(target, { people: PEOPLE, rooms: PEOPLE, isIn: (one, room) => one === room })
     await fill(target, community, options.gigabytes * GIGABYTE)
     await sendingDuring(community, () => pause(WARM_UP_MS))
-    const without = await sendingDuring(community, () => pause(options.seconds * 2_000))
     const place = join(folder, 'backups')
     const env = { HEARTH__SERVER_NAME: own.serverName, HEARTH__DATA_DIR: join(own.dataDir, 'data') }
-    const during = await sendingDuring(community, () => hearth(['backup', place], env))
+    const listen = { HEARTH__LISTEN__PORT: new URL(own.baseUrl).port }
+    const without: Sent[] = []
+    const during: (Sent & { used: Used })[] = []
+    const alone = async () => without.push(await sendingDuring(community, () => pause(options.seconds * 2_000)))
+    for (let round = 0; round < ROUNDS; round++) {
+      await alone()
+      const before = postgresSeconds(target)
+      let used: Used = { cpuSeconds: 0, writtenBytes: 0 }
+      const sent = await sendingDuring(community, async () => {
+        used = await hearth(['backup', place], { ...env, ...listen })
+      })
+      during.push({ ...sent, used: { ...used, postgresSeconds: postgresSeconds(target) - before } })
+    }
+    await alone()
     await community.api.close()
     const bytes = bytesOf(await newestManifest(place))
     await own.kill('SIGTERM')
+    const restored: Used[] = []
     const begun = now()
-    const elsewhere = {
-      ...env,
-      HEARTH__DATA_DIR: join(folder, 'restored'),
-      HEARTH__LISTEN__PORT: String(await freePort()),
-    }
-    await hearth(['restore', place], elsewhere)
-    return rowsOf({ bytes, without, during, restoreMs: now() - begun })
+    if (options.withRestore)
+      restored.push(
+        await hearth(['restore', place], {
+          ...env,
+          HEARTH__DATA_DIR: join(folder, 'restored'),
+          HEARTH__LISTEN__PORT: String(await freePort()),
+        }),
+      )
+    return rowsOf({ bytes, without, during, restored, restoreMs: now() - begun })
   } finally {
     await target.close()
   }
 }
+
+const postgresSeconds = (target: Target): number => target.usage().postgres?.cpuSeconds ?? 0
 
 interface Sent {
   readonly ms: number
@@ -64,8 +87,21 @@ interface Sent {
   readonly failed: number
 }
 
-function rowsOf(of: { bytes: number; without: Sent; during: Sent; restoreMs: number }): Measurement[] {
-  const { bytes, without, during, restoreMs } = of
+/** What a command took of the machine. */
+interface Used {
+  readonly cpuSeconds: number
+  readonly writtenBytes: number
+  readonly postgresSeconds?: number
+}
+
+function rowsOf(of: {
+  bytes: number
+  without: readonly Sent[]
+  during: readonly (Sent & { used: Used })[]
+  restored: readonly Used[]
+  restoreMs: number
+}): Measurement[] {
+  const { bytes, without, during, restored, restoreMs } = of
   const sends = (variant: string, { latencies, ms, failed }: Sent, note: string) =>
     measurement({
       benchmark: BENCHMARK,
@@ -74,24 +110,34 @@ function rowsOf(of: { bytes: number; without: Sent; during: Sent; restoreMs: num
       ...latenciesOf(latencies),
       note: `${failed} failed${note}`,
     })
-  const ratio = latenciesOf(during.latencies).p99Ms / latenciesOf(without.latencies).p99Ms
+  const p99 = (all: readonly Sent[]) => latenciesOf(all.flatMap(({ latencies }) => latencies)).p99Ms
+  const ratio = p99(during) / p99(without)
   const verdict = ratio <= GOAL_RATIO ? 'reached' : 'missed'
-  const copy = (variant: string, ms: number) => {
+  const copy = (variant: string, ms: number, { cpuSeconds, writtenBytes }: Used) => {
     const rate = bytes / (ms / 1000)
     const wouldTake = GOAL_BYTES / rate
-    const note = `${(bytes / 1e6).toFixed(0)} MB in ${(ms / 1000).toFixed(1)} s = ${(rate / 1e6).toFixed(1)} MB/s; 10 GB in ${wouldTake.toFixed(0)} s, goal ${GOAL_SECONDS} s: ${wouldTake <= GOAL_SECONDS ? 'reached' : 'missed'}`
+    const note = `${(bytes / 1e6).toFixed(0)} MB in ${(ms / 1000).toFixed(1)} s = ${(rate / 1e6).toFixed(1)} MB/s; 10 GB in ${wouldTake.toFixed(0)} s, goal ${GOAL_SECONDS} s: ${wouldTake <= GOAL_SECONDS ? 'reached' : 'missed'}; ${cpuSeconds.toFixed(1)} s of CPU, ${(writtenBytes / 1e6).toFixed(0)} MB written`
     return measurement({ benchmark: BENCHMARK, variant, note })
   }
-  return [
-    sends(`${SENDS_PER_SECOND} sends/s, no backup`, without, ''),
-    sends(
-      `${SENDS_PER_SECOND} sends/s, backup running`,
-      during,
-      `; p99 ${ratio.toFixed(2)} times that without, goal ${GOAL_RATIO}: ${verdict}`,
-    ),
-    copy('backup under this load', during.ms),
-    copy('restore on an idle machine', restoreMs),
-  ]
+  const rows: Measurement[] = []
+  for (const [round, quiet] of without.entries()) {
+    rows.push(sends(`${SENDS_PER_SECOND} sends/s, no backup ${round + 1}`, quiet, ''))
+    const busy = during[round]
+    if (busy === undefined) continue
+    const share = (seconds: number) => `${((100 * seconds * 1000) / busy.ms).toFixed(0)}%`
+    rows.push(
+      sends(
+        `${SENDS_PER_SECOND} sends/s, backup ${round + 1}`,
+        busy,
+        `; ${(busy.ms / 1000).toFixed(0)} s; of a core: the backup ${share(busy.used.cpuSeconds)}, Postgres with the sends ${share(busy.used.postgresSeconds ?? 0)}`,
+      ),
+    )
+  }
+  const note = `p99 with backups ${p99(during).toFixed(1)} ms, without ${p99(without).toFixed(1)} ms: ${ratio.toFixed(2)} times, goal ${GOAL_RATIO}: ${verdict}`
+  rows.push(measurement({ benchmark: BENCHMARK, variant: 'all of these', note }))
+  rows.push(copy('backup under this load', during[0]!.ms, during[0]!.used))
+  for (const used of restored) rows.push(copy('restore on an idle machine', restoreMs, used))
+  return rows
 }
 
 /** Sends at a fixed rate while the work runs. A latency counts from when a message was to be sent, so that a stalled server does not hide it. */
@@ -122,19 +168,26 @@ async function sendingDuring({ api, people, roomIds }: Community, work: () => Pr
   return { ms, latencies, failed }
 }
 
-/** Runs the built program to its end. */
-async function hearth(words: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
+/** Runs the built program to its end, and gives what it used up to its last look. */
+async function hearth(words: readonly string[], env: Readonly<Record<string, string>>): Promise<Used> {
   const child: ChildProcess = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/main.js'), ...words], {
     env: { PATH: process.env.PATH ?? '', ...env },
   })
   let output = ''
+  let used: Used = { cpuSeconds: 0, writtenBytes: 0 }
   const keep = (chunk: Buffer) => {
     output = (output + chunk).slice(-4_000)
   }
   child.stdout?.on('data', keep)
   child.stderr?.on('data', keep)
+  const looking = setInterval(() => {
+    const cpuSeconds = usageOfProcess(child.pid)?.cpuSeconds
+    if (cpuSeconds !== undefined) used = { cpuSeconds, writtenBytes: writtenBytesOf(child.pid!) }
+  }, LOOK_EVERY_MS)
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  clearInterval(looking)
   if (code !== 0) throw new Error(`hearth ${words[0]} ended with ${code}:\n${output}`)
+  return used
 }
 
 /** Media by uploads of fresh bytes; rows as events that no room shows, of the length of usual ones and with all their indexes. */

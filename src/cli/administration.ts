@@ -13,6 +13,7 @@ import { prepareDatabase } from '../store/db/prepare.ts'
 import { isWriterPresent, WRITER } from '../store/db/writer-lock.ts'
 import type { Host } from './command.ts'
 import { borrowDatabase, MIGRATIONS, type RunningDatabase } from './database.ts'
+import { localOrigin } from './local-origin.ts'
 import { ensureDataDirectory } from './serve/data-directory.ts'
 import { loadIdentityKeys } from './serve/identity-key-file.ts'
 import { createLog } from './serve/log.ts'
@@ -75,7 +76,7 @@ interface Side {
 /** Connects to the running server. First it checks that the listener there knows the token in our database. */
 async function beside(config: Config, token: string): Promise<Side> {
   const { socket } = config.listen
-  const origin = socket ?? `http://${loopbackOf(config.listen.host)}:${config.listen.port}`
+  const origin = socket ?? localOrigin(config.listen)
   const ask: Ask = async (method, path, headers, body) => {
     if (socket !== undefined) return askOverSocket(socket, method, path, headers, body)
     const answer = await fetch(origin + path, { method, headers, ...(body === undefined ? {} : { body }) })
@@ -97,12 +98,6 @@ function askOverSocket(socketPath: string, ...[method, path, headers, body]: Par
     asked.once('error', reject)
     asked.end(body)
   })
-}
-
-function loopbackOf(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1'
-  if (host === '::') return '[::1]'
-  return host.includes(':') ? `[${host}]` : host
 }
 
 async function alone(host: Host, config: Config, { connection }: RunningDatabase, log: Logger): Promise<Side> {

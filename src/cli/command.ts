@@ -20,8 +20,8 @@ export interface Host {
   draw(text: string): void
   /** Runs this program again, as a process that gives way to others; its end is that of the signal. */
   runBeside(words: readonly string[], signal: AbortSignal): Promise<ChildOutcome>
-  /** From now on this process has the processor only when others do not want it. */
-  giveWay(): void
+  /** From now on this process, or a Postgres backend of this machine, has the processor only when others do not want it. */
+  giveWay(backend?: number): void
   /** Asks on the terminal, without echo. */
   askSecret(question: string): Promise<string>
   /** Aborted by the first SIGTERM or SIGINT. Before the first call of this function, these end the process at once. */

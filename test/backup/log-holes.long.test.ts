@@ -11,6 +11,7 @@ import { backupId } from '../../src/core/backup/manifest.ts'
 import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { claimPlace } from '../../src/domain/backup/backup-files.ts'
 import { createDirectoryBackups } from '../../src/domain/backup/directory-backups.ts'
+import { UNHURRIED } from '../../src/domain/backup/pace.ts'
 import { PLAIN } from '../../src/domain/backup/seal.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts'
 import { ARCHIVE_SETTINGS, walOutOf } from '../../src/store/embedded/wal-archive.ts'
@@ -45,7 +46,7 @@ async function inTime(): Promise<PointInTime> {
 }
 
 const takeLog = async () => (await inTime()).takeLog()
-const copyFiles = async () => (await inTime()).copyFiles(backupId(Date.now() + ++backups))
+const copyFiles = async () => (await inTime()).copyFiles(backupId(Date.now() + ++backups), UNHURRIED)
 
 const WAIT = { timeout: 60_000, interval: 50 }
 

@@ -3,6 +3,7 @@ import type { Config } from '../../config/schema.ts'
 import { listBackups, openBackup } from '../../domain/backup/backup-files.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
 import { copyMedium } from '../../domain/backup/copy-medium.ts'
+import { UNHURRIED } from '../../domain/backup/pace.ts'
 import { openSeal } from '../../domain/backup/seal.ts'
 import { verifyBackup } from '../../domain/backup/verify-backup.ts'
 import { BACKUP_ROOMS_VERIFIED } from '../../domain/limits/backups.ts'
@@ -63,13 +64,16 @@ export async function verifyPlace(parts: {
 }): Promise<number> {
   const { host, config, log, store } = parts
   const { manifest, unseal } = parts.opened
+  host.giveWay()
   const line = progressLine(host)
   let [wrong, mended] = [0, 0]
   // Who is to read it need not be here: it is encrypted for their public keys.
   const media = parts.repair ? openMediaStore({ config, log }) : undefined
   const seal = media && (await openSeal(store, { recipients: manifest.recipients }))
   const repair =
-    media && seal && ((digest: string, bytes: number) => copyMedium({ store, seal, media: media.store }, digest, bytes))
+    media &&
+    seal &&
+    ((digest: string, bytes: number) => copyMedium({ store, seal, media: media.store, pace: UNHURRIED }, digest, bytes))
   const verifying = verifyBackup(
     {
       store,

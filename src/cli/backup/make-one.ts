@@ -5,15 +5,18 @@ import { readKeep } from '../../core/backup/retention.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
 import { writeNewestJournal } from '../../domain/backup/journals.ts'
 import { makeBackup } from '../../domain/backup/make-backup.ts'
+import { startPace, UNHURRIED } from '../../domain/backup/pace.ts'
 import { retireBackups } from '../../domain/backup/retire-backups.ts'
 import { openSeal, type Secrets } from '../../domain/backup/seal.ts'
 import { openMediaStore } from '../../domain/media/open-store.ts'
 import { recordBackup } from '../../store/backup/backup-runs.ts'
 import { lockBackups, openSnapshot } from '../../store/backup/snapshot.ts'
+import { openWaits } from '../../store/backup/waits.ts'
 import { type Database, openDatabase } from '../../store/db/db.ts'
 import { prepareDatabase } from '../../store/db/prepare.ts'
 import { EXIT, type Host } from '../command.ts'
 import { borrowDatabase, MIGRATIONS } from '../database.ts'
+import { localOrigin } from '../local-origin.ts'
 import { ensureDataDirectory } from '../serve/data-directory.ts'
 import { mustHaveSigningKey, readKeyFiles } from './key-files.ts'
 import { openPointInTime } from './point-in-time.ts'
@@ -39,6 +42,10 @@ export async function makeOne(parts: {
   const line = progressLine(host)
   let lock: Awaited<ReturnType<typeof lockBackups>> | undefined
   let db: Database | undefined
+  // A Postgres that was started for this has nobody else to answer.
+  const isAlone = database.embedded !== undefined
+  const waits = isAlone ? undefined : openWaits(database.connection, localOrigin(config.listen))
+  const pace = waits === undefined ? UNHURRIED : startPace(waits.measure)
   try {
     await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
     lock = await lockBackups(database.connection)
@@ -50,7 +57,12 @@ export async function makeOne(parts: {
       ...by,
       completeJournal: () => writeNewestJournal({ ...by, db: reader }),
       media: media.store,
-      openSnapshot: () => openSnapshot(database.connection),
+      async openSnapshot() {
+        const snapshot = await openSnapshot(database.connection)
+        if (config.database.url === undefined) host.giveWay(snapshot.backend)
+        return snapshot
+      },
+      pace,
       keys: () => readKeyFiles(config.data_dir),
       config: { text: settingsYaml(loaded, withSecrets), hasSecrets: withSecrets },
       progress: line.progress,
@@ -84,12 +96,14 @@ export async function makeOne(parts: {
       connection: database.connection,
       progress: line.progress,
     })
-    await inTime?.copyFiles(manifest.id)
+    await inTime?.copyFiles(manifest.id, pace)
     line.clear()
     if (inTime) host.print('The files of Postgres are copied too: hearth restore --to TIME.')
     return EXIT.ok
   } finally {
     line.clear()
+    pace.stop()
+    await waits?.close()
     await db?.close()
     await lock?.release()
     await media.close()

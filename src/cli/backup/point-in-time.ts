@@ -7,6 +7,7 @@ import type { BackupStore } from '../../domain/backup/backup-store.ts'
 import { listBases, makeBase, openBase, pruneBases } from '../../domain/backup/bases.ts'
 import { hasLogPiece, takeLog, whyBrokenSince } from '../../domain/backup/log-pieces.ts'
 import type { Progress } from '../../domain/backup/make-backup.ts'
+import type { Pace } from '../../domain/backup/pace.ts'
 import type { Seal } from '../../domain/backup/seal.ts'
 import { LOG_AWAITED_MS } from '../../domain/limits/backups.ts'
 import { openBaseCopy, readArchiving, switchWal } from '../../store/backup/base-copy.ts'
@@ -22,7 +23,7 @@ export interface PointInTime {
   /** Takes the log up to now to the place. @returns why it leads to no moment from now on until the next copy of the files; undefined if it does */
   takeLog(): Promise<string | undefined>
   /** Copies the files, under the id of a backup, and removes older copies and log. */
-  copyFiles(id: string): Promise<void>
+  copyFiles(id: string, pace: Pace): Promise<void>
 }
 
 /** Undefined where it is not configured. @throws Error if Postgres was started without it */
@@ -76,14 +77,14 @@ export async function openPointInTime(parts: {
       // Whatever the reason is: a time without backup.point_in_time, another place, a piece that somebody removed.
       return whyBrokenSince(store, base)
     },
-    async copyFiles(id) {
+    async copyFiles(id, pace) {
       // What was lost before does not matter to a copy of now. If there will be none, the hole at the place still tells.
       await forgetGap(folder)
       const copy = await openBaseCopy(connection, cluster)
       try {
         const by = { store, seal, signingKey, serverName: config.server_name, release: host.version, clock: Date }
         const keys = () => readKeyFiles(config.data_dir)
-        await makeBase({ ...by, keys, awaitLog: takeUpTo, progress, signal: host.stopSignal() }, copy, id, bytes)
+        await makeBase({ ...by, keys, awaitLog: takeUpTo, progress, pace, signal: host.stopSignal() }, copy, id, bytes)
       } finally {
         await copy.close()
       }

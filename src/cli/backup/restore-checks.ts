@@ -12,6 +12,7 @@ import type { TargetState } from '../../store/backup/restore-target.ts'
 import { foreignMigrations } from '../../store/db/migrate.ts'
 import type { Host } from '../command.ts'
 import { MIGRATIONS } from '../database.ts'
+import { localOrigin } from '../local-origin.ts'
 
 const LOCAL_MS = 2_000
 
@@ -45,8 +46,7 @@ export async function whyNoRoom(manifest: Manifest, config: Config): Promise<str
 
 /** Where a server of this name answers at this moment; undefined if none was found. Two of one name break rooms and encryption. */
 export async function runningElsewhere(host: Host, config: Config, log: Logger): Promise<string | undefined> {
-  const { host: address, port } = config.listen
-  const origin = `http://${address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address}:${port}`
+  const origin = localOrigin(config.listen)
   const local = await fetch(`${origin}/_matrix/key/v2/server`, { signal: AbortSignal.timeout(LOCAL_MS) })
     .then((answer) => answer.json())
     .catch(() => undefined)

@@ -10,6 +10,7 @@ import { readFile, writeFile } from './backup-files.ts'
 import type { BackupStore } from './backup-store.ts'
 import { pruneLog } from './log-pieces.ts'
 import type { Progress } from './make-backup.ts'
+import type { Pace } from './pace.ts'
 import type { Trust } from './proof.ts'
 import { readProved, writeProved } from './proved-files.ts'
 import { PLAIN, type Seal, type Unseal } from './seal.ts'
@@ -29,17 +30,18 @@ export async function makeBase(
     readonly keys: () => Promise<Readonly<Record<string, string>>>
     readonly awaitLog: (lastWal: string) => Promise<void>
     readonly progress: Progress
+    readonly pace: Pace
     readonly signal: AbortSignal
   },
   copy: BaseCopy,
   id: string,
   expectedBytes: number,
 ): Promise<Base> {
-  const { store, seal, signingKey, clock, progress, signal } = parts
+  const { store, seal, signingKey, clock, progress, pace, signal } = parts
   const begun_at = clock.now()
   const files: BackedUpFile[] = []
   let bytes = 0
-  for await (const portion of packed(copy.pieces())) {
+  for await (const portion of packed(copy.pieces(pace.take))) {
     signal.throwIfAborted()
     const name = `${FOLDER}${id}/files.${String(files.length + 1).padStart(5, '0')}`
     files.push(await writeFile(store, seal, name, portion))

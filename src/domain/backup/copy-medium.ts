@@ -2,23 +2,26 @@ import { createHash } from 'node:crypto'
 import type { MediaStore } from '../media/media-store.ts'
 import { mediaName } from './backup-files.ts'
 import type { BackupStore } from './backup-store.ts'
+import { atPace, type Pace } from './pace.ts'
 import type { Seal } from './seal.ts'
 
 /** Copies a medium to the place, over what is there. False, with nothing written, if the media store does not have it or has other bytes under its name. */
 export async function copyMedium(
-  {
-    store,
-    seal,
-    media,
-  }: { readonly store: BackupStore; readonly seal: Seal; readonly media: Pick<MediaStore, 'open'> },
+  parts: {
+    readonly store: BackupStore
+    readonly seal: Seal
+    readonly media: Pick<MediaStore, 'open'>
+    readonly pace: Pace
+  },
   digest: string,
   bytes: number,
 ): Promise<boolean> {
+  const { store, seal, media, pace } = parts
   const source = await media.open(Buffer.from(digest, 'hex'))
   if (source === undefined) return false
   const name = mediaName(seal.set, digest)
   try {
-    await store.write(name, seal.seal(checked(source, digest), bytes))
+    await store.write(name, seal.seal(checked(atPace(pace, source), digest), bytes))
     return true
   } catch (error) {
     if (error instanceof OtherBytes) return false

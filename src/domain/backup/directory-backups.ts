@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, rmdir, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { BACKUP_BYTES_PER_SYNC } from '../limits/backups.ts'
 import type { BackupStore, WrittenFile } from './backup-store.ts'
 
 /** Files that are being written. */
@@ -37,10 +38,16 @@ export function createDirectoryBackups(directory: string): BackupStore {
     let bytes = 0
     const file = await open(part, 'wx', 0o600)
     try {
-      for await (const chunk of source) {
+      let unsynced = 0
+      for await (const chunk of inPieces(source)) {
         hash.update(chunk)
         bytes += chunk.length
+        unsynced += chunk.length
         await file.writeFile(chunk)
+        if (unsynced < BACKUP_BYTES_PER_SYNC) continue
+        // The commits of the database wait for the same disk, and not for all of a long file.
+        await file.datasync()
+        unsynced = 0
       }
       await file.sync()
     } finally {
@@ -96,4 +103,9 @@ export function createDirectoryBackups(directory: string): BackupStore {
     },
     close: async () => {},
   }
+}
+
+async function* inPieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of source)
+    for (let at = 0; at < chunk.length; at += CHUNK_BYTES) yield chunk.subarray(at, at + CHUNK_BYTES)
 }

@@ -16,6 +16,7 @@ import type { BackupStore } from './backup-store.ts'
 import { copyMedium } from './copy-medium.ts'
 import { mapInParallel } from './in-parallel.ts'
 import { mediaIn, mediaOfSet } from './media-list.ts'
+import { atPace, type Pace } from './pace.ts'
 import { portionsOf } from './portions.ts'
 import { prove } from './proof.ts'
 import { PLAIN, type Seal } from './seal.ts'
@@ -38,6 +39,7 @@ export interface BackupParts {
   /** Writes beside the backup before this one what ended up to now: from now on it is written beside this one. */
   readonly completeJournal: () => Promise<unknown>
   readonly progress: Progress
+  readonly pace: Pace
   /** Aborted when the operator does not want to wait any more. */
   readonly signal: AbortSignal
 }
@@ -114,7 +116,7 @@ async function mustHaveRoom(store: BackupStore, { tables }: Snapshot): Promise<v
 }
 
 async function copyTables(
-  { store, seal, progress, signal }: BackupParts,
+  { store, seal, progress, pace, signal }: BackupParts,
   snapshot: Snapshot,
   folder: string,
 ): Promise<{ tables: BackedUpTable[]; textBytes: number }> {
@@ -142,7 +144,7 @@ async function copyTables(
     const files: BackedUpRows[] = []
     let writing: Promise<unknown> = Promise.resolve()
     let number = 0
-    for await (const { bytes, rows } of portionsOf(await snapshot.copy(table), BACKUP_PORTION_BYTES)) {
+    for await (const { bytes, rows } of portionsOf(atPace(pace, await snapshot.copy(table)), BACKUP_PORTION_BYTES)) {
       await writing
       copied(bytes.length)
       const name = `${folder}${table.name}.${String(++number).padStart(5, '0')}`
@@ -162,7 +164,7 @@ async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
 }
 
 async function copyMedia(
-  { store, seal, media, progress, signal }: BackupParts,
+  { store, seal, media, progress, pace, signal }: BackupParts,
   list: string,
 ): Promise<{ files: number; bytes: number; missing: string[] }> {
   const present = await mediaOfSet(store, seal.set)
@@ -176,7 +178,7 @@ async function copyMedia(
   let done = 0
   await mapInParallel(mediaIn(list), BACKUP_MEDIA_AT_ONCE, async ({ digest, bytes }) => {
     signal.throwIfAborted()
-    if (!present.has(digest) && !(await copyMedium({ store, seal, media }, digest, bytes))) missing.push(digest)
+    if (!present.has(digest) && !(await copyMedium({ store, seal, media, pace }, digest, bytes))) missing.push(digest)
     done += bytes
     progress('media', done, of)
   })

@@ -6,6 +6,16 @@ export const MAX_BACKUP_PORTION_BYTES = BACKUP_PORTION_BYTES + 1024 * 1024 * 102
 export const BACKUP_PIECE_BYTES = 8 * 1024 * 1024
 /** Media files that are copied, or read back, at the same time. */
 export const BACKUP_MEDIA_AT_ONCE = 4
+/** How fast a backup reads beside a running server: at least, first, and at most, in bytes of rows and media a second. */
+export const BACKUP_LEAST_BYTES_PER_SECOND = 20 * 1024 * 1024
+export const BACKUP_FIRST_BYTES_PER_SECOND = 40 * 1024 * 1024
+export const BACKUP_MOST_BYTES_PER_SECOND = 1024 * 1024 * 1024
+/** How long others wait is measured so often; so many measurements are a rest, and between two rests it works so long. */
+export const BACKUP_PROBE_EVERY_MS = 150
+export const BACKUP_PROBES_AT_ONCE = 6
+export const BACKUP_WORK_MS = 15_000
+/** What is written is on the disk before more than this is written: the log of the database waits for the same disk. */
+export const BACKUP_BYTES_PER_SYNC = 4 * 1024 * 1024
 /** The manifest, the keys and the configuration of a backup, each. */
 export const MAX_BACKUP_TEXT_BYTES = 64 * 1024 * 1024
 /** Rooms that `backup verify` checks event by event. */

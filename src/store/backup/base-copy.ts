@@ -15,14 +15,16 @@ export interface BaseCopy {
   readonly systemIdentifier: string
   readonly postgres: number
   readonly firstWal: string
-  /** All files. Read to its end before `finish`. */
-  pieces(): AsyncGenerator<ClusterPiece>
+  /** All files. Read to its end before `finish`. @param take called for so many bytes before the next are read */
+  pieces(take: Take): AsyncGenerator<ClusterPiece>
   /** What must lie in the copy, and the last segment that it needs. */
   finish(): Promise<{ readonly label: string; readonly lastWal: string }>
   close(): Promise<void>
 }
 
-const PIECE_BYTES = 4 * 1024 * 1024
+type Take = (bytes: number) => Promise<void>
+
+const PIECE_BYTES = 1024 * 1024
 /** Their content belongs to the running Postgres alone. */
 const EMPTIED = new Set([
   'pg_wal',
@@ -52,7 +54,7 @@ export async function openBaseCopy(connection: pg.ClientConfig, cluster: string)
       systemIdentifier: id,
       postgres: Math.floor(version / 10_000),
       firstWal: first,
-      pieces: () => piecesOf(cluster, ''),
+      pieces: (take) => piecesOf(cluster, '', take),
       async finish() {
         const { rows } = await client.query<{ label: string; last: string }>(
           `SELECT labelfile AS label, pg_walfile_name(lsn - 1) AS last FROM pg_backup_stop(wait_for_archive => false)`,
@@ -67,20 +69,20 @@ export async function openBaseCopy(connection: pg.ClientConfig, cluster: string)
   }
 }
 
-async function* piecesOf(cluster: string, folder: string): AsyncGenerator<ClusterPiece> {
+async function* piecesOf(cluster: string, folder: string, take: Take): AsyncGenerator<ClusterPiece> {
   const entries = await readdir(join(cluster, folder), { withFileTypes: true }).catch(ignoreGone)
   for (const entry of entries ?? []) {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`
     if (LEFT_OUT.test(path)) continue
     if (entry.isDirectory()) {
       yield { path, at: 0, bytes: Buffer.alloc(0), isDirectory: true }
-      if (!EMPTIED.has(path)) yield* piecesOf(cluster, path)
-    } else if (entry.isFile()) yield* piecesOfFile(cluster, path)
+      if (!EMPTIED.has(path)) yield* piecesOf(cluster, path, take)
+    } else if (entry.isFile()) yield* piecesOfFile(cluster, path, take)
   }
 }
 
 /** A file may grow, shrink or vanish meanwhile: the log tells Postgres what became of it. */
-async function* piecesOfFile(cluster: string, path: string): AsyncGenerator<ClusterPiece> {
+async function* piecesOfFile(cluster: string, path: string, take: Take): AsyncGenerator<ClusterPiece> {
   const file = await open(join(cluster, path), 'r').catch(ignoreGone)
   if (file === undefined) return
   try {
@@ -88,6 +90,7 @@ async function* piecesOfFile(cluster: string, path: string): AsyncGenerator<Clus
       const buffer = Buffer.allocUnsafe(PIECE_BYTES)
       const { bytesRead } = await file.read(buffer, 0, PIECE_BYTES, at)
       if (bytesRead === 0 && at > 0) return
+      await take(bytesRead)
       yield { path, at, bytes: buffer.subarray(0, bytesRead), isDirectory: false }
       if (bytesRead === 0) return
       at += bytesRead

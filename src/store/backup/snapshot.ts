@@ -16,6 +16,8 @@ export interface SnapshotTable {
 
 /** The database as it was at one moment, whatever is written meanwhile. */
 export interface Snapshot {
+  /** The process of Postgres that reads it. */
+  readonly backend: number
   readonly postgres: number
   readonly serverName: string
   readonly migrations: readonly BackedUpMigration[]
@@ -92,10 +94,11 @@ async function readSnapshot(
   migrations: readonly BackedUpMigration[],
   tables: readonly SnapshotTable[],
 ): Promise<Snapshot> {
-  const [facts] = await query<{ postgres: number; name: string; bytes: number; ledger: number }>(FACTS)
+  const [facts] = await query<{ backend: number; postgres: number; name: string; bytes: number; ledger: number }>(FACTS)
   const { to } = await import('pg-copy-streams')
   const stream = async (text: string): Promise<Readable> => client.query(to(text))
   return {
+    backend: facts!.backend,
     postgres: facts!.postgres,
     serverName: facts!.name,
     bytes: facts!.bytes,
@@ -127,6 +130,6 @@ const TABLES = `SELECT c.relname AS name, pg_table_size(c.oid) AS bytes,
   WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.relnamespace = current_schema()::regnamespace
   GROUP BY c.oid ORDER BY c.relname`
 
-const FACTS = `SELECT current_setting('server_version_num')::int AS postgres, (SELECT name FROM server_name) AS name,
+const FACTS = `SELECT pg_backend_pid() AS backend, current_setting('server_version_num')::int AS postgres, (SELECT name FROM server_name) AS name,
     (SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace)::bigint AS bytes,
     (SELECT position FROM ledger) AS ledger`

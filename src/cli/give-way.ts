@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
+
+const LOWEST = constants.priority.PRIORITY_LOW
+/** Others may wait for what a backend holds: it still comes to its turn. */
+const LOW = constants.priority.PRIORITY_BELOW_NORMAL
+
+/** Has this process, or a backend of a Postgres of this machine, run only when others do not want the processor. What fails is left as it is. */
+export function giveWay(backend?: number): void {
+  if (backend === undefined) {
+    lowerThreads('self', LOWEST)
+    return
+  }
+  // The number may be that of another machine's process.
+  if (!read(`/proc/${backend}/cmdline`).startsWith('postgres:')) return
+  lowerThreads(String(backend), LOW)
+  // Each backend is a session of its own, and Linux may share the processor among sessions first.
+  attempt(() => writeFileSync(`/proc/${backend}/autogroup`, String(LOW)))
+}
+
+/** On Linux a priority is that of a thread: those that compress were there before. Elsewhere it is that of the process. */
+function lowerThreads(process: string, priority: number): void {
+  const threads = attempt(() => readdirSync(`/proc/${process}/task`)) ?? []
+  for (const thread of threads) attempt(() => setPriority(Number(thread), priority))
+  if (process === 'self') attempt(() => setPriority(priority))
+}
+
+function read(path: string): string {
+  return attempt(() => readFileSync(path, 'latin1')) ?? ''
+}
+
+function attempt<Result>(work: () => Result): Result | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}
