@@ -1,9 +1,11 @@
-import { compileText, FoldedText, type TextPattern } from '../glob.ts'
+import { compileText, FoldedText } from '../glob.ts'
 import { isObject, type JsonObject } from '../json.ts'
+import { sha256Base64 } from '../signing/event-hash.ts'
 import { compileCondition, type PushTest, readCondition } from './conditions.ts'
 import {
   COMPILED_DEFAULTS,
   type CompiledRule,
+  compileTests,
   ENABLED_DEFAULTS,
   evaluateRules,
   outcomeOf,
@@ -14,6 +16,7 @@ import {
 } from './default-rules.ts'
 import type { OwnRule, OwnRules } from './own-rules.ts'
 import { type PushContext, PushedEvent } from './pushed-event.ts'
+import { evaluateShared, type SharedOutcome } from './shared-outcome.ts'
 
 /**
  * How a user's rules in one room differ from the default ones, as far as unread counts go. `default`: not at all. `silent`: no event
@@ -28,7 +31,13 @@ export interface RoomRules {
   readonly countsMessages: boolean
   /** Users whom the user ignores: nothing of theirs notifies, in spite of the rules. */
   readonly ignored: ReadonlySet<string> | undefined
+  /** Rules with the same key do the same in this room, for any user, except that they may ignore other senders. */
+  readonly key: string
+  /** About how many characters the rules have. */
+  readonly length: number
   evaluate(event: PushedEvent, context: PushContext): PushOutcome
+  /** What the rules make of an event for all who have them. @param context of nobody, as for `evaluateShared` */
+  evaluateForAll(event: PushedEvent, context: PushContext): SharedOutcome
 }
 
 /** A user's push rules, compiled when they are read or written. Users who have changed none share {@link DEFAULT_PUSH_RULES}. */
@@ -52,8 +61,8 @@ export function withoutSenders(rules: CompiledRules, ignored: ReadonlySet<string
   return {
     evaluate: (event, context) => (ignored.has(event.pdu.sender) ? SILENCE : rules.evaluate(event, context)),
     inRoom(roomId) {
-      const { standing, countsMessages, evaluate } = rules.inRoom(roomId)
-      return { standing, countsMessages, ignored, evaluate }
+      const { standing, countsMessages, key, length, evaluate, evaluateForAll } = rules.inRoom(roomId)
+      return { standing, countsMessages, ignored, key, length, evaluate, evaluateForAll }
     },
   }
 }
@@ -63,7 +72,8 @@ function compileKind(kind: PushRuleKind, { own, changes }: OwnRules): CompiledRu
     const change = Object.hasOwn(changes, rule.id) ? changes[rule.id] : undefined
     const isEnabled = change?.enabled ?? !rule.isDisabled
     if (!isEnabled) return []
-    return [change?.actions ? { ...rule, outcome: outcomeOf(change.actions) } : rule]
+    if (!change?.actions) return [rule]
+    return [{ ...rule, key: `${rule.id} ${JSON.stringify(change.actions)}`, outcome: outcomeOf(change.actions) }]
   })
   const owned = (own[kind] ?? []).filter(isWhole).filter(({ isOff }) => !isOff)
   const ready = owned.map((rule) => compileOwn(kind, rule))
@@ -79,44 +89,48 @@ const NEVER: PushTest = () => false
 function compileOwn(kind: PushRuleKind, { id, actions, conditions = [], pattern }: OwnRule): CompiledRule {
   const outcome = outcomeOf(actions)
   switch (kind) {
-    case 'content':
-      return { id, tests: [pattern === undefined ? NEVER : compileBodyPattern(pattern)], outcome }
+    case 'content': {
+      const key = keyOf(kind, pattern ?? null, actions)
+      return { id, key, tests: [pattern === undefined ? NEVER : compileBodyPattern(pattern)], personal: [], outcome }
+    }
     case 'room':
       return {
-        id,
+        ...{ id, key: keyOf(kind, id, actions), outcome },
         tests: [(event) => event.at(['room_id']) === id],
+        personal: [],
         testsIn: (roomId) => (roomId === id ? [] : undefined),
-        outcome,
       }
     case 'sender':
-      return { id, tests: [({ pdu }) => pdu.sender === id], outcome }
+      return { id, key: keyOf(kind, id, actions), tests: [({ pdu }) => pdu.sender === id], personal: [], outcome }
     default:
-      return { id, ...compileConditions(conditions), outcome }
+      return { id, key: keyOf('conditions', conditions, actions), ...compileConditions(conditions), outcome }
   }
 }
+
+/** All that matters of a rule. No key of a default rule begins like this. */
+const keyOf = (...parts: readonly unknown[]): string => JSON.stringify(parts)
 
 const compileBodyPattern = (pattern: string): PushTest =>
   compileCondition({ kind: 'event_match', key: 'content.body', pattern })
 
 /** In one room, conditions about the room's id are tried once, not again for each event. */
-function compileConditions(conditions: readonly JsonObject[]): Pick<CompiledRule, 'tests' | 'testsIn'> {
-  const rooms: TextPattern[] = []
-  const roomTests: PushTest[] = []
-  const tests: PushTest[] = []
-  for (const condition of conditions) {
-    const read = isObject(condition) ? readCondition(condition) : undefined
-    const test = read ? compileCondition(read) : NEVER
-    if (read?.kind === 'event_match' && read.key === 'room_id' && typeof read.pattern === 'string') {
-      rooms.push(compileText(read.pattern, 'whole'))
-      roomTests.push(test)
-    } else tests.push(test)
-  }
-  if (rooms.length === 0) return { tests }
+function compileConditions(conditions: readonly JsonObject[]): Pick<CompiledRule, 'tests' | 'personal' | 'testsIn'> {
+  const read = conditions.map((condition) => (isObject(condition) ? readCondition(condition) : undefined))
+  const whole = read.filter((condition) => condition !== undefined)
+  const { tests, personal } = compileTests(whole)
+  if (whole.length < read.length) return { tests: [NEVER], personal: [] }
+  const about = whole.flatMap((one) =>
+    one.kind === 'event_match' && one.key === 'room_id' && typeof one.pattern === 'string' ? [one] : [],
+  )
+  if (about.length === 0) return { tests, personal }
+  const rooms = about.map(({ pattern }) => compileText(pattern as string, 'whole'))
+  const { tests: left } = compileTests(whole.filter((one) => !(about as readonly unknown[]).includes(one)))
   return {
-    tests: [...roomTests, ...tests],
+    tests,
+    personal,
     testsIn: (roomId) => {
       const text = new FoldedText(roomId)
-      return rooms.every((room) => room.matches(text)) ? tests : undefined
+      return rooms.every((room) => room.matches(text)) ? left : undefined
     },
   }
 }
@@ -153,13 +167,17 @@ function rulesInRoom(all: readonly CompiledRule[], roomId: string): RoomRules {
     if (tests === undefined) continue
     rules.push(tests === rule.tests ? rule : { ...rule, tests })
     // What comes after a rule that always applies is never tried.
-    if (tests.length === 0) break
+    if (tests.length === 0 && rule.personal.length === 0) break
   }
+  const text = rules.map(({ key }) => key).join('\n')
   return {
     standing: standingOf(rules),
     countsMessages: evaluateRules(rules, PLAIN_MESSAGE, PLAIN_CONTEXT).notify,
     ignored: undefined,
+    key: sha256Base64(text),
+    length: text.length,
     evaluate: (event, context) => evaluateRules(rules, event, context),
+    evaluateForAll: (event, context) => evaluateShared(rules, event, context),
   }
 }
 

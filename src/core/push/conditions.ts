@@ -25,6 +25,19 @@ export type PushCondition =
 
 export type PushTest = (event: PushedEvent, context: PushContext) => boolean
 
+/**
+ * The ids of all users for whom a condition about the user can hold, whatever else is in the list; undefined if it can be anybody.
+ *
+ * @param context of no user in particular
+ */
+export type NamedUsers = (event: PushedEvent, context: PushContext) => readonly unknown[] | undefined
+
+/** A condition that may hold for one user and not for another in the same room. */
+export interface PersonalTest {
+  readonly holds: PushTest
+  readonly names: NamedUsers
+}
+
 /** Whether a condition depends on the event alone. */
 export function isAboutEventAlone(condition: PushCondition): boolean {
   switch (condition.kind) {
@@ -36,6 +49,33 @@ export function isAboutEventAlone(condition: PushCondition): boolean {
       return condition.value !== OWN_USER_ID
     default:
       return false
+  }
+}
+
+const NOBODY: readonly unknown[] = []
+
+/** Who a condition names, if it is one about the user. */
+export function compileNames(condition: PushCondition): NamedUsers | undefined {
+  switch (condition.kind) {
+    case 'event_match': {
+      if (condition.pattern !== OWN_USER_ID) return undefined
+      const path = parsePropertyPath(condition.key)
+      return (event) => [event.at(path)]
+    }
+    case 'event_property_contains': {
+      if (condition.value !== OWN_USER_ID) return undefined
+      const path = parsePropertyPath(condition.key)
+      return (event) => {
+        const values = event.at(path)
+        return Array.isArray(values) ? values : NOBODY
+      }
+    }
+    case 'contains_display_name':
+      return (event) => (event.text(BODY_KEY, BODY_PATH) === undefined ? NOBODY : undefined)
+    case THREAD_SUBSCRIPTION:
+      return (_event, { follows }) => (follows === undefined ? NOBODY : undefined)
+    default:
+      return undefined
   }
 }
 
@@ -107,7 +147,10 @@ function propertyContains(key: string, wanted: JsonPrimitive | typeof OWN_USER_I
 /** Deprecated, but clients still make rules of it. */
 function containsDisplayName(event: PushedEvent, { displayName = '' }: PushContext): boolean {
   if (displayName === '') return false
-  return finds(event, compileText(displayName, 'word'), event.text(BODY_KEY, BODY_PATH))
+  const text = event.text(BODY_KEY, BODY_PATH)
+  // Most texts name nobody: they need no pattern.
+  if (!text?.folded.includes(displayName.toLowerCase())) return false
+  return finds(event, compileText(displayName, 'word'), text)
 }
 
 const COMPARISONS: ReadonlyMap<string, (count: number, bound: number) => boolean> = new Map([

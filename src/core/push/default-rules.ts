@@ -2,8 +2,10 @@ import type { UserId } from '../ids.ts'
 import type { JsonObject, JsonValue } from '../json.ts'
 import {
   compileCondition,
+  compileNames,
   isAboutEventAlone,
   OWN_USER_ID,
+  type PersonalTest,
   type PushCondition,
   type PushTest,
   THREAD_SUBSCRIPTION,
@@ -216,7 +218,11 @@ export function outcomeOf(actions: readonly PushAction[]): PushOutcome {
 /** A rule that is ready to be tried. */
 export interface CompiledRule {
   readonly id: string
+  /** Rules with the same key do the same, for any user. */
+  readonly key: string
+  /** Conditions that hold for all users of a room or for none. */
   readonly tests: readonly PushTest[]
+  readonly personal: readonly PersonalTest[]
   /** For a rule about certain rooms: what is left to test in a room, or undefined if it never applies there. */
   readonly testsIn?: (roomId: string) => readonly PushTest[] | undefined
   readonly outcome: PushOutcome
@@ -227,9 +233,23 @@ interface CompiledDefault extends CompiledRule {
   readonly isAboutEventAlone: boolean
 }
 
+/** The conditions of a rule, apart by whether they are about the user. */
+export function compileTests(conditions: readonly PushCondition[]): Pick<CompiledRule, 'tests' | 'personal'> {
+  const tests: PushTest[] = []
+  const personal: PersonalTest[] = []
+  for (const condition of conditions) {
+    const holds = compileCondition(condition)
+    const names = compileNames(condition)
+    if (names) personal.push({ holds, names })
+    else tests.push(holds)
+  }
+  return { tests, personal }
+}
+
 const compileDefault = ({ id, isDisabled, conditions, actions }: DefaultRule): CompiledDefault => ({
   id,
-  tests: conditions.map(compileCondition),
+  key: id,
+  ...compileTests(conditions),
   outcome: outcomeOf(actions),
   isDisabled: isDisabled === true,
   isAboutEventAlone: conditions.every(isAboutEventAlone),
@@ -256,8 +276,20 @@ const ABOUT_EVENT_ALONE = (ENABLED_DEFAULTS as readonly CompiledDefault[]).filte
 export function evaluateRules(rules: readonly CompiledRule[], event: PushedEvent, context: PushContext): PushOutcome {
   if (event.pdu.sender === context.userId) return SILENCE
   event.begin()
-  for (const { tests, outcome } of rules) if (tests.every((test) => test(event, context))) return outcome
+  for (const { tests, personal, outcome } of rules) {
+    if (holdForAll(tests, event, context) && holdForUser(personal, event, context)) return outcome
+  }
   return SILENCE
+}
+
+export function holdForAll(tests: readonly PushTest[], event: PushedEvent, context: PushContext): boolean {
+  for (const test of tests) if (!test(event, context)) return false
+  return true
+}
+
+export function holdForUser(tests: readonly PersonalTest[], event: PushedEvent, context: PushContext): boolean {
+  for (const { holds } of tests) if (!holds(event, context)) return false
+  return true
 }
 
 /** The result of the server-default rules for an event and a user. */

@@ -51,14 +51,25 @@ export interface PushRules {
   changedAt(userNid: number): number
   /** Counts changes of rules. What was derived from rules is valid while it stands. */
   version(): number
+  /** The users whose rules changed since a version; undefined if that is too long ago. */
+  changedSince(version: number): readonly number[] | undefined
   /** A change was committed. */
   changed(userNid: number, rules: OwnRules, position: number): void
   /** Commits were missed: who changed rules is read again. */
   readAgain(): Promise<void>
 }
 
-interface Held {
+/** Rules as they are stored, which several users may have. */
+interface SharedRules {
+  readonly text: string
   readonly stored: OwnRules
+  readonly compiled: CompiledRules
+  /** How many users in memory have them. */
+  users: number
+}
+
+interface Held {
+  readonly shared: SharedRules
   readonly compiled: CompiledRules
   readonly bytes: number
 }
@@ -66,6 +77,8 @@ interface Held {
 /** Bytes of compiled rules beside their text, and for each byte of text. Measured: a test compares them with the heap. */
 const RULES_BYTES = 2_000
 const BYTES_PER_CHARACTER = 12
+/** Changes that are remembered, so that what was derived from rules is derived again only for who changed theirs. */
+const CHANGES_KEPT = 1_000
 
 export async function openPushRules({
   db,
@@ -78,22 +91,49 @@ export async function openPushRules({
   readonly ignoredUsers: Pick<IgnoredUsers, 'of' | 'ignores' | 'onChange'>
   readonly threadFollowers: Pick<ThreadFollowers, 'threadOf'>
 }): Promise<PushRules> {
-  const held = budget.part<number, Held>({ bytesOf: ({ bytes }) => bytes })
+  const byText = new Map<string, SharedRules>()
+  const noRules: SharedRules = { text: '', stored: NO_OWN_RULES, compiled: DEFAULT_PUSH_RULES, users: 0 }
+  const held = budget.part<number, Held>({ bytesOf: ({ bytes }) => bytes, gone: ({ shared }) => release(shared) })
   const changes = new Map((await listPushRuleChanges(db)).map(({ user_nid, position }) => [user_nid, position]))
   let version = 0
+  /** Who changed rules, the last one at `version`. */
+  let recent: number[] = []
   const hasOwn = (userNid: number) => changes.has(userNid) || ignoredUsers.ignores(userNid)
   ignoredUsers.onChange((userNid) => {
-    version++
+    noteChange(userNid)
     held.delete(userNid)
   })
 
-  function hold(userNid: number, stored: OwnRules, length: number, ignored?: ReadonlySet<string>): Held {
-    const rules = stored === NO_OWN_RULES ? DEFAULT_PUSH_RULES : compileRuleset(stored)
-    const entry = {
-      stored,
-      compiled: ignored ? withoutSenders(rules, ignored) : rules,
-      bytes: RULES_BYTES + BYTES_PER_CHARACTER * length,
+  function noteChange(userNid: number): void {
+    version++
+    recent.push(userNid)
+    if (recent.length > 2 * CHANGES_KEPT) recent = recent.slice(-CHANGES_KEPT)
+  }
+
+  /** Rules are compiled once for all who have the same. */
+  function share(text: string): SharedRules {
+    let shared = byText.get(text)
+    if (!shared) {
+      const stored = JSON.parse(text) as OwnRules
+      shared = { text, stored, compiled: compileRuleset(stored), users: 0 }
+      byText.set(text, shared)
     }
+    shared.users++
+    return shared
+  }
+
+  function release(shared: SharedRules): void {
+    if (shared !== noRules && --shared.users === 0) byText.delete(shared.text)
+  }
+
+  function hold(userNid: number, text: string | undefined, ignored?: ReadonlySet<string>): Held {
+    const shared = text === undefined ? noRules : share(text)
+    const entry = {
+      shared,
+      compiled: ignored ? withoutSenders(shared.compiled, ignored) : shared.compiled,
+      bytes: RULES_BYTES + BYTES_PER_CHARACTER * shared.text.length,
+    }
+    held.delete(userNid)
     held.set(userNid, entry)
     return entry
   }
@@ -111,8 +151,7 @@ export async function openPushRules({
     userNids.forEach((userNid, place) => {
       const [rules, ignored] = [own.get(userNid), lists[place]]
       if (rules === undefined && ignored === undefined) return
-      const stored = rules === undefined ? NO_OWN_RULES : (JSON.parse(rules) as OwnRules)
-      found.set(userNid, hold(userNid, stored, rules?.length ?? 0, ignored))
+      found.set(userNid, hold(userNid, rules, ignored))
     })
     return found
   }
@@ -160,22 +199,29 @@ export async function openPushRules({
     async evaluate(user, room, event) {
       return (await outcomes([user], room, event)).get(user.userNid)!
     },
-    stored: async (userNid) => (await heldOf(userNid))?.stored ?? NO_OWN_RULES,
-    ruleset: async ({ userNid, userId }) => rulesetOf((await heldOf(userNid))?.stored ?? NO_OWN_RULES, userId),
+    stored: async (userNid) => (await heldOf(userNid))?.shared.stored ?? NO_OWN_RULES,
+    ruleset: async ({ userNid, userId }) => rulesetOf((await heldOf(userNid))?.shared.stored ?? NO_OWN_RULES, userId),
     changedAt: (userNid) => changes.get(userNid) ?? 0,
     version: () => version,
+    changedSince(since) {
+      const count = version - since
+      return count > recent.length ? undefined : recent.slice(recent.length - count)
+    },
     changed(userNid, rules, position) {
-      version++
+      noteChange(userNid)
       changes.set(userNid, position)
       // Whom the user ignores is read with the rules.
       if (ignoredUsers.ignores(userNid)) held.delete(userNid)
-      else hold(userNid, rules, JSON.stringify(rules).length)
+      else hold(userNid, JSON.stringify(rules))
     },
     async readAgain() {
       version++
+      recent = []
       held.clear()
+      byText.clear()
       for (const { user_nid, position } of await listPushRuleChanges(db)) changes.set(user_nid, position)
       version++
+      recent = []
     },
   }
 }

@@ -1,10 +1,11 @@
 import type { StateLookup } from '../../../core/auth/context.ts'
 import type { ByteBudget } from '../../../core/byte-budget.ts'
 import type { UserId } from '../../../core/ids.ts'
-import type { CompiledRules, RoomRules } from '../../../core/push/compiled-rules.ts'
-import { isNotifiable } from '../../../core/push/default-rules.ts'
+import { isNotifiable, type PushOutcome } from '../../../core/push/default-rules.ts'
 import { standsOutFor } from '../../../core/push/highlights.ts'
-import { PushedEvent } from '../../../core/push/pushed-event.ts'
+import { type PushContext, PushedEvent } from '../../../core/push/pushed-event.ts'
+import { outcomeForUser, type SharedOutcome } from '../../../core/push/shared-outcome.ts'
+import { createOwnReaders, type OwnReader, type RuleGroup } from '../../push/own-readers.ts'
 import { powersOf } from '../../push/push-context.ts'
 import type { PushRules } from '../../push/rules.ts'
 import type { EventThread, ThreadFollowers } from '../../push/thread-followers.ts'
@@ -21,30 +22,6 @@ export interface Noticed {
   readonly isIgnored: boolean
 }
 
-/** A local member whose rules differ in this room from the default ones. */
-interface OwnReader {
-  readonly userId: UserId
-  readonly displayName: string | undefined
-  readonly rules: RoomRules
-}
-
-/** A local member who ignores somebody. */
-interface Ignorer {
-  readonly userNid: number
-  readonly ignored: ReadonlySet<string>
-  /** Whether messages count for the member at all. */
-  readonly countsMessages: boolean
-}
-
-interface OwnReaders {
-  /** What they were made from. */
-  readonly members: object
-  readonly version: number
-  readonly byNid: ReadonlyMap<number, OwnReader>
-  readonly ignorers: readonly Ignorer[]
-  readonly bytes: number
-}
-
 /** Decides for whom of a room an event stands out. */
 export interface Noticing extends Pick<ThreadFollowers, 'threadOf'> {
   /**
@@ -59,10 +36,16 @@ export interface Noticing extends Pick<ThreadFollowers, 'threadOf'> {
   load(userNids: readonly number[]): Promise<void>
 }
 
-const READERS_BYTES = 200
-const READER_BYTES = 600
-/** Bytes of an id in a list of ignored users. The budget may drop the list elsewhere while it is used here. */
-const IGNORED_BYTES = 120
+/** An event while it is tried for the groups of a room. */
+interface Trial {
+  readonly event: PushedEvent
+  /** Of nobody in particular. */
+  readonly context: PushContext
+  readonly followers: ReadonlySet<number> | undefined
+  readonly nids: ReadonlyMap<UserId, number>
+  /** Whether it counts for all who have the default rules. */
+  readonly counts: boolean
+}
 
 export function createNoticing({
   pushRules,
@@ -73,99 +56,84 @@ export function createNoticing({
   readonly threadFollowers: Pick<ThreadFollowers, 'threadOf'>
   readonly budget: ByteBudget
 }): Noticing {
-  const readers = budget.part<number, OwnReaders>({
-    bytesOf: ({ bytes }) => bytes,
-  })
-
-  // What was read for the next try: it must not depend on what the budget keeps.
-  let fresh = { version: -1, rules: new Map<number, CompiledRules>() }
-
-  async function load(userNids: readonly number[]): Promise<void> {
-    await pushRules.load(userNids)
-    const version = pushRules.version()
-    const rules = await Promise.all(userNids.map(async (nid) => [nid, await pushRules.of(nid)] as const))
-    if (fresh.version !== version) fresh = { version, rules: new Map() }
-    if (version === pushRules.version()) for (const [nid, compiled] of rules) fresh.rules.set(nid, compiled)
-  }
-
-  function rulesOf(userNid: number): CompiledRules | undefined {
-    return pushRules.peek(userNid) ?? (fresh.version === pushRules.version() ? fresh.rules.get(userNid) : undefined)
-  }
-
-  function readersOf(room: Room): OwnReaders {
-    const members = room.mentionables()
-    const version = pushRules.version()
-    const known = readers.get(room.nid)
-    if (known && known.members === members && known.version === version) return known
-    const byNid = new Map<number, OwnReader>()
-    const ignorers: Ignorer[] = []
-    let bytes = READERS_BYTES
-    const missing: number[] = []
-    for (const { userNid, userId, displayName } of room.localMembers.values()) {
-      if (!pushRules.hasOwn(userNid)) continue
-      const rules = rulesOf(userNid)?.inRoom(room.id)
-      if (!rules) {
-        missing.push(userNid)
-        continue
-      }
-      const { ignored, countsMessages } = rules
-      if (rules.standing !== 'default') {
-        byNid.set(userNid, { userId, displayName, rules })
-        bytes += READER_BYTES
-      }
-      if (ignored) {
-        ignorers.push({ userNid, ignored, countsMessages })
-        bytes += READER_BYTES + ignored.size * IGNORED_BYTES
-      }
-    }
-    if (missing.length > 0) throw new NeedsRules(missing)
-    if (fresh.rules.size > 0) for (const userNid of room.localMembers.keys()) fresh.rules.delete(userNid)
-    const made = { members, version, byNid, ignorers, bytes }
-    readers.set(room.nid, made)
-    return made
-  }
+  const ownReaders = createOwnReaders({ pushRules, budget })
 
   return {
-    load,
+    load: ownReaders.load,
     threadOf: threadFollowers.threadOf,
     of(room, event, state, thread) {
+      const readers = ownReaders.of(room)
+      if (!('byNid' in readers)) throw new NeedsRules(readers)
       const { userIds, nids } = room.mentionables()
-      const { byNid: own, ignorers } = readersOf(room)
+      const { byNid } = readers
       const { senderPower, powerToNotify } = powersOf(room, event.sender, state)
       const found: Noticed[] = []
-      const deaf = ignorers.length === 0 ? undefined : ignoring(event, ignorers, found)
+      const deaf = readers.deafTo(event.sender)
+      const counts = byNid.size > 0 && isNotifiable(event.pdu)
+      // For the others, there is nothing that ignoring the sender would change.
+      for (const { member, countsMessages } of counts ? deaf.values() : []) {
+        if (countsMessages) found.push({ userNid: member.userNid, notifies: false, highlights: false, isIgnored: true })
+      }
       const outstanding = standsOutFor(event.pdu, userIds, senderPower >= powerToNotify('room'))
       const { highlights } = outstanding
       for (const userId of outstanding.userIds) {
         const userNid = nids.get(userId)!
-        if (own.has(userNid) || deaf?.has(userNid)) continue
+        if (byNid.get(userNid)?.isOwn || deaf.has(userNid)) continue
         found.push({ userNid, notifies: true, highlights, isIgnored: false })
       }
-      if (own.size === 0) return found
-      const counts = isNotifiable(event.pdu)
-      const pushed = new PushedEvent(event.pdu, { roomId: room.id, eventId: event.id })
-      for (const [userNid, { userId, displayName, rules }] of own) {
-        if (rules.standing === 'silent' || deaf?.has(userNid)) continue
-        const facts = { userId, displayName, memberCount: room.counts.join, senderPower, powerToNotify }
-        const { notify, highlight } = rules.evaluate(pushed, { ...facts, follows: thread?.followers.has(userNid) })
-        if (userId === event.sender || (!highlight && notify === (counts && rules.countsMessages))) continue
-        found.push({ userNid, notifies: notify, highlights: highlight, isIgnored: false })
+      let trial: Trial | undefined
+      for (const group of readers.groups) {
+        trial ??= {
+          event: new PushedEvent(event.pdu, { roomId: room.id, eventId: event.id }),
+          context: {
+            ...{ userId: '', displayName: undefined, memberCount: room.counts.join, senderPower, powerToNotify },
+            follows: thread && false,
+          },
+          ...{ followers: thread?.followers, nids, counts },
+        }
+        noticeGroup(trial, group, deaf, found)
       }
       return found
     },
   }
 }
 
-/** The members who ignore an event's sender, if any do. Adds those to `found` for whom it would count otherwise. */
-function ignoring(event: RoomEvent, ignorers: readonly Ignorer[], found: Noticed[]): ReadonlySet<number> | undefined {
-  let deaf: Set<number> | undefined
-  for (const { userNid, ignored, countsMessages } of ignorers) {
-    if (!ignored.has(event.sender)) continue
-    deaf ??= new Set()
-    deaf.add(userNid)
-    if (countsMessages && isNotifiable(event.pdu)) {
-      found.push({ userNid, notifies: false, highlights: false, isIgnored: true })
-    }
+/** Adds the readers of a group to whom an event is something else than messages are to them. */
+function noticeGroup(
+  trial: Trial,
+  { rules, readers }: RuleGroup,
+  deaf: ReadonlyMap<number, OwnReader>,
+  found: Noticed[],
+): void {
+  const { event, context, followers } = trial
+  const shared = rules.evaluateForAll(event, context)
+  const usual = trial.counts && rules.countsMessages
+  const isUsual = ({ notify, highlight }: PushOutcome) => !highlight && notify === usual
+  const isForMost = !isUsual(shared.outcome)
+  if (!isForMost && shared.personal.length === 0) return
+  for (const { member } of isForMost ? readers.values() : exceptions(trial, shared, readers)) {
+    const { userNid, userId, displayName } = member
+    if (userId === event.pdu.sender || deaf.has(userNid)) continue
+    const outcome =
+      shared.personal.length === 0
+        ? shared.outcome
+        : outcomeForUser(shared, event, { ...context, userId, displayName, follows: followers?.has(userNid) })
+    if (isUsual(outcome)) continue
+    found.push({ userNid, notifies: outcome.notify, highlights: outcome.highlight, isIgnored: false })
   }
-  return deaf
+}
+
+/** The readers for whom the outcome may be another than for most. */
+function exceptions({ nids }: Trial, { named }: SharedOutcome, readers: RuleGroup['readers']): Iterable<OwnReader> {
+  if (named === undefined) return readers.values()
+  const ids = named.length === 1 ? named[0]! : named.flat()
+  // Few readers are faster tried than looked up in long lists.
+  if (ids.length > readers.size) return readers.values()
+  const some = new Set<OwnReader>()
+  for (const id of ids) {
+    const nid = nids.get(id as UserId)
+    const reader = nid === undefined ? undefined : readers.get(nid)
+    if (reader) some.add(reader)
+  }
+  return some
 }
