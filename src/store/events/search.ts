@@ -3,6 +3,7 @@ import type { Reader, Tx } from '../db/db.ts'
 // Tables: search_text, search_position, event
 
 export type SearchKind = 'message' | 'name' | 'topic'
+const KINDS: readonly SearchKind[] = ['message', 'name', 'topic']
 
 /** The words of one event. */
 export interface SearchText {
@@ -89,30 +90,69 @@ export interface SearchMatch {
   readonly rank: number
 }
 
+/** More matches than this, in all rooms, are looked up in the index together with their rooms. */
+const MAX_MATCHES_TRIED = 5_000
+
 /**
  * The newest events of some rooms that have all of these words.
  *
+ * Most words are rare: then it is fastest to find them in all rooms, and to look at the rooms of what was found. The index compares a room
+ * with each event that has a word.
+ *
  * @param inIndex whether the rooms are few enough to be looked up in the index
  */
-export function findMatches(reader: Reader, query: SearchQuery, inIndex: boolean): Promise<SearchMatch[]> {
-  const { words, kinds, roomNids, before, limit } = query
-  const anyOf = (lexemes: readonly string[]) => `(${lexemes.map(quoted).join(' | ')})`
-  const wanted = words.map(quoted).join(' & ')
-  const marks = [anyOf(kinds.map(kindMark)), ...(inIndex ? [anyOf(roomNids.map(roomMark))] : [])]
-  return reader.query<SearchMatch>(
-    `SELECT event_nid, ts, (1000000 * ts_rank(words, $2::tsquery))::int AS rank FROM (
-       SELECT s.event_nid, s.ts, s.words FROM search_text s ${inIndex ? '' : 'JOIN event e ON e.event_nid = s.event_nid'}
-       WHERE s.words @@ $1::tsquery AND (s.ts, s.event_nid) < ($3::bigint, $4::bigint)
-         AND ($6::bigint[] IS NULL OR ${inIndex ? 'true' : 'e.room_nid = ANY ($6)'})
-       ORDER BY s.ts DESC, s.event_nid DESC LIMIT $5) AS newest
-     ORDER BY ts DESC, event_nid DESC`,
+export async function findMatches(reader: Reader, query: SearchQuery, inIndex: boolean): Promise<SearchMatch[]> {
+  const wanted = query.words.map(quoted).join(' & ')
+  if (!inIndex) return find(reader, query, { inIndex: [wanted], afterwards: [] })
+  const marks = anyOf(query.roomNids.map(roomMark))
+  const [first, ...others] = await find(reader, query, {
+    inIndex: [wanted],
+    afterwards: [marks],
+    upTo: MAX_MATCHES_TRIED,
+  })
+  if (!first?.is_over) return first ? [first, ...others] : []
+  return find(reader, query, { inIndex: [wanted, marks], afterwards: [] })
+}
+
+const anyOf = (lexemes: readonly string[]) => `(${lexemes.map(quoted).join(' | ')})`
+
+interface Look {
+  /** What the index compares. */
+  readonly inIndex: readonly string[]
+  /** What is compared with each row that the index finds. */
+  readonly afterwards: readonly string[]
+  /** With more rows than this, the first row of the answer says that it is not all. */
+  readonly upTo?: number
+}
+
+function find(
+  reader: Reader,
+  { words, kinds, roomNids, before, limit }: SearchQuery,
+  { inIndex, afterwards, upTo }: Look,
+): Promise<(SearchMatch & { readonly is_over: boolean | null })[]> {
+  const kindMarks = kinds.length === KINDS.length ? [] : [anyOf(kinds.map(kindMark))]
+  // Nearly everything is a message.
+  const areRare = !kinds.includes('message')
+  const filter = [...afterwards, ...(areRare ? [] : kindMarks)].join(' & ')
+  const byRooms = inIndex.length + afterwards.length === 1
+  return reader.query(
+    `SELECT event_nid, ts, is_over, (1000000 * ts_rank(words, $2::tsquery))::int AS rank FROM (
+       SELECT s.event_nid, s.ts, s.words, s.place > $6 AS is_over FROM (
+         SELECT event_nid, ts, words, row_number() OVER () AS place FROM search_text
+         WHERE words @@ $1::tsquery AND (ts, event_nid) < ($3::bigint, $4::bigint) LIMIT $6::int + 1) s
+       ${byRooms ? 'JOIN event e ON e.event_nid = s.event_nid AND e.room_nid = ANY ($8)' : ''}
+       WHERE s.place > $6 OR $7 = '' OR s.words @@ $7::tsquery
+       ORDER BY is_over DESC, s.ts DESC, s.event_nid DESC LIMIT $5) AS newest
+     ORDER BY is_over DESC, ts DESC, event_nid DESC`,
     [
-      [wanted, ...marks].join(' & '),
-      wanted,
+      [...inIndex, ...(areRare ? kindMarks : [])].join(' & '),
+      words.map(quoted).join(' & '),
       before?.ts ?? Number.MAX_SAFE_INTEGER,
       before?.eventNid ?? Number.MAX_SAFE_INTEGER,
       limit,
-      inIndex ? null : roomNids,
+      upTo ?? null,
+      filter,
+      ...(byRooms ? [roomNids] : []),
     ],
   )
 }
