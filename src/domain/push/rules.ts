@@ -1,12 +1,7 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { UserId } from '../../core/ids.ts'
 import { isObject } from '../../core/json.ts'
-import {
-  type CompiledRules,
-  compileRuleset,
-  DEFAULT_PUSH_RULES,
-  withoutSenders,
-} from '../../core/push/compiled-rules.ts'
+import { type CompiledRules, DEFAULT_PUSH_RULES, withoutSenders } from '../../core/push/compiled-rules.ts'
 import type { PushOutcome, PushRuleset } from '../../core/push/default-rules.ts'
 import { NO_OWN_RULES, type OwnRules, rulesetOf } from '../../core/push/own-rules.ts'
 import { type PushEvent, PushedEvent } from '../../core/push/pushed-event.ts'
@@ -16,6 +11,8 @@ import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { powersIn } from './push-context.ts'
+import { createRuleNews } from './rule-news.ts'
+import { createSharing, type SharedRules } from './shared-rules.ts'
 import type { ThreadFollowers } from './thread-followers.ts'
 
 /** A local user whose rules are asked for. */
@@ -59,15 +56,6 @@ export interface PushRules {
   readAgain(): Promise<void>
 }
 
-/** Rules as they are stored, which several users may have. */
-interface SharedRules {
-  readonly text: string
-  readonly stored: OwnRules
-  readonly compiled: CompiledRules
-  /** How many users in memory have them. */
-  users: number
-}
-
 interface Held {
   readonly shared: SharedRules
   readonly compiled: CompiledRules
@@ -77,8 +65,6 @@ interface Held {
 /** Bytes of compiled rules beside their text, and for each byte of text. Measured: a test compares them with the heap. */
 const RULES_BYTES = 2_000
 const BYTES_PER_CHARACTER = 12
-/** Changes that are remembered, so that what was derived from rules is derived again only for who changed theirs. */
-const CHANGES_KEPT = 1_000
 
 export async function openPushRules({
   db,
@@ -91,43 +77,21 @@ export async function openPushRules({
   readonly ignoredUsers: Pick<IgnoredUsers, 'of' | 'ignores' | 'onChange'>
   readonly threadFollowers: Pick<ThreadFollowers, 'threadOf'>
 }): Promise<PushRules> {
-  const byText = new Map<string, SharedRules>()
-  const noRules: SharedRules = { text: '', stored: NO_OWN_RULES, compiled: DEFAULT_PUSH_RULES, users: 0 }
-  const held = budget.part<number, Held>({ bytesOf: ({ bytes }) => bytes, gone: ({ shared }) => release(shared) })
+  const sharing = createSharing()
+  const held = budget.part<number, Held>({
+    bytesOf: ({ bytes }) => bytes,
+    gone: ({ shared }) => sharing.release(shared),
+  })
   const changes = new Map((await listPushRuleChanges(db)).map(({ user_nid, position }) => [user_nid, position]))
-  let version = 0
-  /** Who changed rules, the last one at `version`. */
-  let recent: number[] = []
+  const news = createRuleNews()
   const hasOwn = (userNid: number) => changes.has(userNid) || ignoredUsers.ignores(userNid)
   ignoredUsers.onChange((userNid) => {
-    noteChange(userNid)
+    news.add(userNid)
     held.delete(userNid)
   })
 
-  function noteChange(userNid: number): void {
-    version++
-    recent.push(userNid)
-    if (recent.length > 2 * CHANGES_KEPT) recent = recent.slice(-CHANGES_KEPT)
-  }
-
-  /** Rules are compiled once for all who have the same. */
-  function share(text: string): SharedRules {
-    let shared = byText.get(text)
-    if (!shared) {
-      const stored = JSON.parse(text) as OwnRules
-      shared = { text, stored, compiled: compileRuleset(stored), users: 0 }
-      byText.set(text, shared)
-    }
-    shared.users++
-    return shared
-  }
-
-  function release(shared: SharedRules): void {
-    if (shared !== noRules && --shared.users === 0) byText.delete(shared.text)
-  }
-
   function hold(userNid: number, text: string | undefined, ignored?: ReadonlySet<string>): Held {
-    const shared = text === undefined ? noRules : share(text)
+    const shared = text === undefined ? sharing.none : sharing.take(text)
     const entry = {
       shared,
       compiled: ignored ? withoutSenders(shared.compiled, ignored) : shared.compiled,
@@ -139,13 +103,13 @@ export async function openPushRules({
   }
 
   async function read(userNids: readonly number[]): Promise<Map<number, Held>> {
-    const before = version
+    const before = news.version()
     const [rows, lists] = await Promise.all([
       findPushRules(db, userNids),
       Promise.all(userNids.map((userNid) => ignoredUsers.of(userNid))),
     ])
     // A change was committed meanwhile: what was read may be older.
-    if (before !== version) return read(userNids)
+    if (before !== news.version()) return read(userNids)
     const own = new Map(rows.map(({ user_nid, rules }) => [user_nid, rules]))
     const found = new Map<number, Held>()
     userNids.forEach((userNid, place) => {
@@ -202,26 +166,21 @@ export async function openPushRules({
     stored: async (userNid) => (await heldOf(userNid))?.shared.stored ?? NO_OWN_RULES,
     ruleset: async ({ userNid, userId }) => rulesetOf((await heldOf(userNid))?.shared.stored ?? NO_OWN_RULES, userId),
     changedAt: (userNid) => changes.get(userNid) ?? 0,
-    version: () => version,
-    changedSince(since) {
-      const count = version - since
-      return count > recent.length ? undefined : recent.slice(recent.length - count)
-    },
+    version: news.version,
+    changedSince: news.since,
     changed(userNid, rules, position) {
-      noteChange(userNid)
+      news.add(userNid)
       changes.set(userNid, position)
       // Whom the user ignores is read with the rules.
       if (ignoredUsers.ignores(userNid)) held.delete(userNid)
       else hold(userNid, JSON.stringify(rules))
     },
     async readAgain() {
-      version++
-      recent = []
+      news.missed()
       held.clear()
-      byText.clear()
+      sharing.clear()
       for (const { user_nid, position } of await listPushRuleChanges(db)) changes.set(user_nid, position)
-      version++
-      recent = []
+      news.missed()
     },
   }
 }
