@@ -17,6 +17,7 @@ import * as keys from './cases/keys.ts'
 import * as loginStorm from './cases/login-storm.ts'
 import * as media from './cases/media.ts'
 import * as noopSync from './cases/noop-sync.ts'
+import * as passedOn from './cases/passed-on.ts'
 import * as push from './cases/push.ts'
 import * as receive from './cases/receive.ts'
 import * as registerLogin from './cases/register-login.ts'
@@ -78,6 +79,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [attackBodies.BENCHMARK]: attackBodies.measureAttackBodies,
   [attackFanOut.BENCHMARK]: attackFanOut.measureAttackFanOut,
   [backup.BENCHMARK]: backup.measureBackup,
+  [passedOn.BENCHMARK]: passedOn.measurePassedOn,
 }
 
 async function main(args: string[]): Promise<void> {

@@ -15,6 +15,8 @@ export interface Constants {
   /** What each held sync adds to the memory of the process, and what it has without any. */
   readonly heldSyncBytes: number
   readonly restMb: number
+  /** What a message costs more, in all, that another node passes on to the one that writes. */
+  readonly passingOnMs: number
   /** Events a second that Postgres takes over one connection, all else left out. */
   readonly storedPerSecond: number
 }
@@ -135,6 +137,9 @@ export function constantsOf(results: string): Constants {
     eventDiskBytes: number(send, 'disk B/op'),
     heldSyncBytes: ((Number(now) - Number(before)) * 2 ** 20) / 10_000,
     restMb: number(row('idle', 'nobody connected'), 'server peak MB'),
+    passingOnMs:
+      number(row('passed-on', 'messages, asked the other one'), 'server CPU ms/op') -
+      number(row('passed-on', 'messages, asked the node that serves'), 'server CPU ms/op'),
     storedPerSecond: number(row('storage', 'message, rooms of 100,000 events'), 'per second'),
   }
 }
@@ -175,7 +180,9 @@ export function modelText(c: Constants, h: Habits): string {
   const machines = MACHINES.map((cores) => {
     const today = peopleWithin({ server: 1, postgres: Math.max(1, cores - 1) }, c, h)
     const postgres = Math.max(cores * share, Math.min(1, cores / 2))
-    const all = Math.min(peopleWithin({ server: cores - postgres, postgres }, c, h), onePostgres)
+    // A node for each core: most messages come to another one than that which writes their room.
+    const passing = { ...c, sendMs: c.sendMs + c.passingOnMs * (1 - 1 / (cores - 1)) }
+    const all = Math.min(peopleWithin({ server: cores - postgres, postgres }, passing, h), onePostgres)
     return [`${cores}`, people(today), people(all), people(loadOf(all, c, h).eventsPerSecond)]
   })
   return [
@@ -184,6 +191,7 @@ export function modelText(c: Constants, h: Habits): string {
     `- A sync that finds nothing costs ${c.quietSyncMs} ms, and one that waits ${figure(c.heldSyncBytes / 1_024)} kB.`,
     `- Postgres stored ${figure(c.storedPerSecond)} events a second over one connection, on two cores. At ${BUSY * 100}% of that, ${people(onePostgres)} people are`,
     '  where one Postgres ends by this model, whatever the number of nodes.',
+    `- A message that another node passes on to the one that writes costs ${figure(c.passingOnMs)} ms more.`,
     '',
     `Assumed: ${h.connected * 100}% of all people are connected in the busiest hour, each makes ${h.eventsPerDay} events a day, ${h.peak} times as many in that hour, an event has`,
     `${h.listeners} listeners, and a quiet sync waits ${h.patience} s. Processors are full at ${BUSY * 100}%.`,
@@ -209,7 +217,7 @@ export function modelText(c: Constants, h: Habits): string {
       machines,
     ),
     '',
-    'Not in it: what passing requests on costs, other servers, encryption keys, pushes, media, and the memory of rooms in use.',
+    'Not in it: other servers, encryption keys, pushes, media, and the memory of rooms in use.',
   ].join('\n')
 }
 
