@@ -11,7 +11,7 @@ import { dendrite } from './dendrite.ts'
 import { livekitInterop } from './livekit.ts'
 import { runPatroni } from './patroni.ts'
 import type { PeerKind } from './peer.ts'
-import { type NamedOutcome, type Outcome, writeNamedReport, writeReport } from './report.ts'
+import { type NamedOutcome, type Outcome, writeNamedReport, writeReport, writeRows } from './report.ts'
 import { PEER, type Row } from './row.ts'
 import { deviceRows } from './rows-devices.ts'
 import { mediaRows } from './rows-media.ts'
@@ -48,7 +48,7 @@ patroni runs three Postgres servers, of which one is killed under load. Needs De
   --jobs N                  how many compilers run at once (2)
   --record FILE             write the requests of the Rust clients who talk, which a test sends again
   --record-sign-in FILE     write those of the ones who sign in
-  --write                   write the results into docs/interop.md`
+  --write                   write the results into docs/interop.md; with --only, these rows alone`
 
 const ROW_TIMEOUT_MS = 180_000
 
@@ -221,7 +221,7 @@ async function main(args: string[]): Promise<void> {
   }
   const seconds = (Date.now() - startedAt.getTime()) / 1_000
   const run = { kind, hearthCommit, versions, partitionMs, startedAt, seconds, outcomes }
-  if (values.write) await writeReport(run)
+  if (values.write) await (values.only === '' ? writeReport(run) : writeRows(run))
   conclude(outcomes)
 }
 

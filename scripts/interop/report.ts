@@ -43,6 +43,33 @@ const PART = /^(?=## With )/m
 /** Writes what was found into docs/interop.md, in place of what was found with the same kind of homeserver before. */
 export const writeReport = (run: Run): Promise<void> => writePart(run.kind.label, reportOf(run))
 
+/**
+ * Puts rows that ran alone into the part of that kind of homeserver, and leaves the others and the time of the whole run as they are.
+ * @throws Error for rows in rooms, and where there is no part of this release yet
+ */
+export async function writeRows(run: Run): Promise<void> {
+  const text = await readFile(FILE, 'utf8')
+  const head = `## With ${run.kind.label} ${run.kind.version}`
+  const part = text.split(PART).find((each) => each.startsWith(`${head}\n`))
+  if (part === undefined || run.outcomes.some(({ version }) => version !== undefined))
+    throw new Error('only rows outside rooms, of the release that the whole run was with, can be written alone')
+  const at = `${run.startedAt.toISOString().slice(0, 16)}Z, with Hearth ${run.hearthCommit}`
+  const lines = part.trimEnd().split('\n')
+  for (const { row, problem, remark } of run.outcomes) {
+    const name = row.name.replaceAll(PEER, run.kind.label)
+    const found = problem === undefined ? (remark === undefined ? 'yes' : `yes, ${remark}`) : `**no**: ${problem}`
+    const before = lines.findIndex((each) => each.startsWith(`| ${name} |`))
+    const last = lines.findLastIndex((each) => each.startsWith('| '))
+    const cells = line([name, `${found} (${at})`])
+    if (before === -1) lines.splice(last + 1, 0, cells)
+    else lines[before] = cells
+  }
+  await writeFile(
+    FILE,
+    text.replace(part.trimEnd(), () => lines.join('\n')),
+  )
+}
+
 /** Something that was tried once. */
 export interface NamedOutcome {
   readonly name: string
