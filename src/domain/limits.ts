@@ -220,6 +220,8 @@ export const MAX_TO_DEVICE_PER_SYNC = 100
 export const MAX_KEY_BACKUPS = 20
 /** Keys in all backups of a user. */
 export const MAX_BACKED_UP_KEYS = 1_000_000
+/** What clients encrypted of them, in all versions of a user: about a kilobyte each. */
+export const MAX_BACKED_UP_KEY_BYTES = 1024 ** 3
 /** Bytes of the encrypted data of one key in a backup, as JSON. */
 export const MAX_SESSION_DATA_BYTES = 16_384
 /** Bytes of a backup's own description (`auth_data`), as JSON. */

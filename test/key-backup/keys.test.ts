@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { MAX_BACKED_UP_KEYS, MAX_KEYS_BODY_BYTES } from '../../src/domain/limits.ts'
+import { MAX_BACKED_UP_KEY_BYTES, MAX_BACKED_UP_KEYS, MAX_KEYS_BODY_BYTES } from '../../src/domain/limits.ts'
 import { type Api, type Json, openApi } from '../support/api.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { cpuMsOf } from '../support/slowness.ts'
@@ -215,6 +215,50 @@ describe('PUT keys', () => {
     expect((await put({ a: newKey() })).status).toBe(200)
     expect((await put({ b: newKey() })).body.errcode).toBe('M_TOO_LARGE')
     expect((await put({ a: newKey({ is_verified: true }) })).body.count).toBe(1)
+  })
+})
+
+describe('bytes of keys', () => {
+  const bytesOf = async (by: { readonly userId: string }): Promise<number> => {
+    const [row] = await server.database.db.query<{ bytes: number }>(
+      'SELECT sum(bytes)::bigint AS bytes FROM key_backup JOIN matrix_user USING (user_nid) WHERE user_id = $1',
+      [by.userId],
+    )
+    return row!.bytes
+  }
+  const dataOf = (letters: number) => ({ session_data: { ciphertext: 'x'.repeat(letters) } })
+  const EMPTY = JSON.stringify(dataOf(0).session_data).length
+
+  it('are counted as keys come, are replaced, stay, and go', async () => {
+    const by = await owner()
+    const version = await by.backup()
+    const put = (sessions: Record<string, KeyData>) => by.ask('PUT', keysPath(version, ROOM), { sessions })
+    await put({ a: newKey(dataOf(100)), b: newKey(dataOf(50)) })
+    expect(await bytesOf(by)).toBe(2 * EMPTY + 150)
+    await put({ a: newKey({ ...dataOf(30), is_verified: true }), b: newKey(dataOf(900)), c: newKey(dataOf(7)) })
+    expect(await bytesOf(by)).toBe(3 * EMPTY + 30 + 50 + 7)
+    await by.ask('DELETE', keysPath(version, ROOM, 'a'))
+    expect(await bytesOf(by)).toBe(2 * EMPTY + 50 + 7)
+    await by.ask('DELETE', keysPath(version))
+    expect(await bytesOf(by)).toBe(0)
+  })
+
+  it('above the cap of a user are refused, whichever version they are in, and smaller ones may replace larger ones', async () => {
+    const by = await owner()
+    const version = await by.backup()
+    const put = (sessions: Record<string, KeyData>, into = version) => by.ask('PUT', keysPath(into, ROOM), { sessions })
+    await put({ a: newKey(dataOf(500)) })
+    await server.database.db.tx((tx) =>
+      tx.query(
+        'UPDATE key_backup SET bytes = $2 WHERE user_nid = (SELECT user_nid FROM matrix_user WHERE user_id = $1)',
+        [by.userId, MAX_BACKED_UP_KEY_BYTES - EMPTY - 10],
+      ),
+    )
+    expect((await put({ b: newKey(dataOf(11)) })).body).toMatchObject({ errcode: 'M_TOO_LARGE' })
+    expect((await put({ a: newKey({ ...dataOf(400), is_verified: true }) })).status).toBe(200)
+    expect((await put({ b: newKey(dataOf(110)) })).status).toBe(200)
+    const next = await by.backup()
+    expect((await put({ c: newKey(dataOf(1)) }, next)).body.errcode).toBe('M_TOO_LARGE')
   })
 })
 

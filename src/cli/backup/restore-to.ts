@@ -107,16 +107,29 @@ export async function restoreTo(
 
 async function findBase(store: BackupStore, config: Config, until: number | undefined): Promise<Base> {
   const ids = (await listBases(store)).reverse()
+  const instead = 'or restore a backup of before that time without --to: hearth backup list shows them'
+  let earliest: number | undefined
+  let isOnlyLeftBehind = false
   for (const id of ids) {
     const base = await openBase(store, id, undefined)
-    if (until !== undefined && base.ended_at > until) continue
+    if (until !== undefined && base.ended_at > until) {
+      if (!(await isLeftBehind(store, base))) earliest = base.ended_at
+      continue
+    }
     if (base.server_name !== config.server_name)
       throw new Error(`the backups are of ${base.server_name}, but server_name is ${config.server_name}`)
     if (!(await isLeftBehind(store, base))) return base
+    isOnlyLeftBehind = true
   }
-  const why =
-    ids.length === 0 ? 'no copy of the files of Postgres: see backup.point_in_time' : 'none from before that time'
-  throw new Error(`${store.place} has ${why}`)
+  if (ids.length === 0) throw new Error(`${store.place} has no copy of the files of Postgres: see backup.point_in_time`)
+  const next =
+    earliest === undefined
+      ? 'Make a backup, from which on moments can be reached again'
+      : `Name a time from ${new Date(earliest).toISOString()} on`
+  const why = isOnlyLeftBehind
+    ? 'the log at the place no longer leads on from the copies of before that time, as an earlier restore went back to before them'
+    : 'no copy of the files of Postgres is from before that time'
+  throw new Error(`${store.place} cannot be restored to then: ${why}. ${next}, ${instead}`)
 }
 
 async function mustFit(recovery: Recovery, base: Base): Promise<void> {

@@ -17,6 +17,7 @@ import {
   updateKeyBackup,
 } from '../../store/keys/key-backups.ts'
 import {
+  MAX_BACKED_UP_KEY_BYTES,
   MAX_BACKED_UP_KEYS,
   MAX_BACKUP_ALGORITHM_CHARS,
   MAX_BACKUP_AUTH_BYTES,
@@ -87,6 +88,7 @@ export interface KeyBackups {
 }
 
 const KEYS_AT_ONCE = 1_000
+const MOST = { keys: MAX_BACKED_UP_KEYS, bytes: MAX_BACKED_UP_KEY_BYTES }
 
 export function createKeyBackups({ db }: { readonly db: Database }): KeyBackups {
   async function found(userNid: number, version: string): Promise<BackupKey> {
@@ -137,13 +139,13 @@ export function createKeyBackups({ db }: { readonly db: Database }): KeyBackups 
     async putKeys(userNid, version, keys) {
       const backup = keyOf(userNid, version)
       const rows = [...rowsOf(keys)]
-      const put = await db.tx((tx) => putBackedUpKeys(tx, backup, rows, MAX_BACKED_UP_KEYS))
+      const put = await db.tx((tx) => putBackedUpKeys(tx, backup, rows, MOST))
       if (put.state !== undefined) return changed(put.state)
       if (put.current === undefined || !put.isKnown) throw unknownVersion()
       if (put.current === backup.version) {
         throw new ProtocolError(
           'M_TOO_LARGE',
-          `Your backups may hold ${MAX_BACKED_UP_KEYS} keys. Delete an old version.`,
+          `Your backups may hold ${MOST.keys} keys of ${MOST.bytes / 1024 ** 2} MiB together. Delete an old version.`,
         )
       }
       throw new ProtocolError('M_WRONG_ROOM_KEYS_VERSION', 'This version of the backup is not the current one.', {

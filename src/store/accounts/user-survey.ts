@@ -66,12 +66,11 @@ const SURVEY = `SELECT a.user_nid, u.user_id, a.is_guest, a.is_admin, a.deactiva
 /** The conditions of a query; `n` is the number of its parameter. */
 const CONDITIONS: { readonly [part in keyof UserQuery]-?: (n: string) => string } = {
   userId: (n) => `position(${n} IN u.user_id) > 0`,
-  // Each table is gone through once. A name is decoded only if its JSON contains the text, or an escape.
+  // Users of other servers are not looked at. A name is decoded only if its JSON contains the text, or an escape.
   name: (n) =>
-    `a.user_nid IN (
-       SELECT user_nid FROM matrix_user WHERE position(lower(${n}) IN lower(split_part(user_id, ':', 1))) > 0
-       UNION SELECT user_nid FROM profile_field p WHERE name = 'displayname'
-         AND (position(lower(${n}) IN lower(value)) > 0 OR position('\\' IN value) > 0) AND position(lower(${n}) IN lower(${DISPLAYNAME})) > 0)`,
+    `(position(lower(${n}) IN lower(split_part(u.user_id, ':', 1))) > 0 OR a.user_nid IN (
+       SELECT user_nid FROM profile_field p WHERE name = 'displayname'
+         AND (position(lower(${n}) IN lower(value)) > 0 OR position('\\' IN value) > 0) AND position(lower(${n}) IN lower(${DISPLAYNAME})) > 0))`,
   isGuest: (n) => `a.is_guest = ${n}`,
   isAdmin: (n) => `a.is_admin = ${n}`,
   isDeactivated: (n) => `(a.deactivated_at IS NOT NULL) = ${n}`,

@@ -120,7 +120,7 @@ export interface PutKeys {
   readonly current: number | undefined
   /** Whether there is a backup of the version that was named. */
   readonly isKnown: boolean
-  /** Nothing was written, because the user would have too many keys. */
+  /** Nothing was written, because the user would have too many keys, or bytes of them. */
   readonly isFull: boolean
   /** The state of the backup after the write; undefined if nothing was written. */
   readonly state: BackupState | undefined
@@ -135,17 +135,23 @@ interface PutRow {
 }
 
 const PUT_KEYS = `WITH known AS (
-    SELECT max(version) AS current, coalesce(bool_or(version = $2), false) AS is_known, coalesce(sum(key_count), 0) AS keys
+    SELECT max(version) AS current, coalesce(bool_or(version = $2), false) AS is_known, coalesce(sum(key_count), 0) AS keys, coalesce(sum(bytes), 0) AS bytes
     FROM key_backup WHERE user_nid = $1
   ), given AS (
     SELECT * FROM unnest($3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::boolean[], $8::text[]) AS given (${KEY})
-  ), added AS (
+  ), looked AS (
     -- One look-up per key, whatever is believed of the table's size: as a join this may compare all with all.
-    SELECT count(*) AS added FROM given WHERE (
-      SELECT version FROM backed_up_key old WHERE user_nid = $1 AND version = $2
-      AND old.room_id = given.room_id AND old.session_id = given.session_id) IS NULL
+    SELECT octet_length(given.session_data) AS bytes, (
+      SELECT CASE WHEN (NOT given.is_verified, given.first_message_index, given.forwarded_count)
+          < (NOT old.is_verified, old.first_message_index, old.forwarded_count)
+        THEN octet_length(old.session_data) ELSE octet_length(given.session_data) END
+      FROM backed_up_key old WHERE user_nid = $1 AND version = $2
+      AND old.room_id = given.room_id AND old.session_id = given.session_id) AS before
+    FROM given
+  ), added AS (
+    SELECT count(*) FILTER (WHERE before IS NULL) AS added, coalesce(sum(bytes - coalesce(before, 0)), 0) AS grown FROM looked
   ), verdict AS (
-    SELECT current, is_known, added, keys + added > $9 AS is_full FROM known, added
+    SELECT current, is_known, added, grown, keys + added > $9 OR (grown > 0 AND bytes + grown > $10) AS is_full FROM known, added
   ), put AS (
     INSERT INTO backed_up_key AS old (user_nid, version, ${KEY})
     SELECT $1, $2, given.* FROM given, verdict WHERE current = $2 AND NOT is_full
@@ -156,7 +162,7 @@ const PUT_KEYS = `WITH known AS (
         < (NOT old.is_verified, old.first_message_index, old.forwarded_count)
     RETURNING 1
   ), state AS (
-    UPDATE key_backup SET etag = etag + EXISTS (SELECT FROM put)::int, key_count = key_count + added
+    UPDATE key_backup SET etag = etag + EXISTS (SELECT FROM put)::int, key_count = key_count + added, bytes = bytes + grown
     FROM verdict WHERE user_nid = $1 AND version = $2 AND current = $2 AND NOT is_full RETURNING etag, key_count
   )
   SELECT current, is_known, is_full, etag, key_count FROM verdict LEFT JOIN state ON true`
@@ -171,7 +177,7 @@ export async function putBackedUpKeys(
   tx: Tx,
   { userNid, version }: BackupKey,
   keys: readonly BackedUpKey[],
-  maxKeys: number,
+  most: { readonly keys: number; readonly bytes: number },
 ): Promise<PutKeys> {
   const locked = lockOwner(tx, userNid)
   const putting = tx.query<PutRow>(PUT_KEYS, [
@@ -183,7 +189,8 @@ export async function putBackedUpKeys(
     keys.map((key) => key.forwarded_count),
     keys.map((key) => key.is_verified),
     keys.map((key) => key.session_data),
-    maxKeys,
+    most.keys,
+    most.bytes,
   ])
   // Both are sent at once: the second statement sees everything that was committed before the first one got its lock.
   const [, rows] = await Promise.all([locked, putting])
@@ -206,9 +213,10 @@ export async function deleteBackedUpKeys(
   const locked = lockOwner(tx, userNid)
   const deleting = tx.query<BackupState>(
     `WITH gone AS (
-       DELETE FROM backed_up_key WHERE user_nid = $1 AND version = $2 ${sql} RETURNING 1
+       DELETE FROM backed_up_key WHERE user_nid = $1 AND version = $2 ${sql} RETURNING octet_length(session_data) AS bytes
      )
-     UPDATE key_backup SET etag = etag + EXISTS (SELECT FROM gone)::int, key_count = key_count - (SELECT count(*) FROM gone)
+     UPDATE key_backup SET etag = etag + EXISTS (SELECT FROM gone)::int, key_count = key_count - (SELECT count(*) FROM gone),
+       bytes = greatest(0, bytes - (SELECT coalesce(sum(bytes), 0) FROM gone))
      WHERE user_nid = $1 AND version = $2 RETURNING etag, key_count`,
     [userNid, version, ...values],
   )
