@@ -174,7 +174,8 @@ export function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed()
 }
 
-function hasLoneSurrogate(value: JsonValue): boolean {
+/** Whether a text anywhere in a value, a key included, has a lone surrogate. */
+export function hasLoneSurrogate(value: JsonValue): boolean {
   if (typeof value === 'string') return !isWellFormed(value)
   if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.some(hasLoneSurrogate)

@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../core/errors.ts'
 import { type ServerName, serverOf, type UserId } from '../../core/ids.ts'
-import type { JsonValue } from '../../core/json.ts'
+import { hasLoneSurrogate, type JsonValue } from '../../core/json.ts'
 import { recordProfileChanges } from '../../store/accounts/profile-changes.ts'
 import { changeProfile, findProfile, type ProfileChanges, type ProfileFields } from '../../store/accounts/profiles.ts'
 import type { Reader } from '../../store/db/db.ts'
@@ -40,6 +40,9 @@ function checkField(name: string, value: JsonValue): void {
   }
   if (!FIELD_NAME.test(name)) {
     throw new ProtocolError('M_INVALID_PARAM', 'A profile field is named in lower-case letters, digits, _ . and -.')
+  }
+  if (hasLoneSurrogate(value)) {
+    throw new ProtocolError('M_INVALID_PARAM', `'${name}' holds half of a character: a lone surrogate.`)
   }
   if (!IN_MEMBER_EVENTS.includes(name)) return
   if (typeof value !== 'string') throw new ProtocolError('M_BAD_JSON', `Key '${name}' must be a string.`)

@@ -294,7 +294,7 @@ function createRooms(
     ban: guarded.ban,
     unban: guarded.unban,
     forget: guarded.forget,
-    mustShareRoom: createSharedRoomCheck({ userRooms, registry }),
+    mustShareRoom: createSharedRoomCheck({ db }),
     send: actions.send,
     setState: actions.setState,
     redact: actions.redact,

@@ -35,3 +35,16 @@ export async function pageOfMutualRooms(
   )
   return page ?? { room_ids: [], count: 0 }
 }
+
+/** Whether two users are both joined to some room. */
+export async function areInOneRoom(reader: Reader, userNid: number, other: UserId): Promise<boolean> {
+  const [row] = await reader.query<{ are: boolean }>(
+    `SELECT EXISTS (
+       SELECT FROM matrix_user AS other
+       JOIN room_member AS theirs ON theirs.user_nid = other.user_nid AND theirs.membership = 'join'
+       JOIN room_member AS own ON own.user_nid = $1 AND own.room_nid = theirs.room_nid AND own.membership = 'join'
+       WHERE other.user_id = $2) AS are`,
+    [userNid, other],
+  )
+  return row?.are ?? false
+}

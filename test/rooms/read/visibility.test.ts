@@ -39,6 +39,8 @@ interface Stage {
 }
 
 const STICKY_FOR = 'org.matrix.msc4354.sticky_duration_ms'
+const DELAY = 'org.matrix.msc4140.delay'
+const LATER = 'said later'
 const STICKY_EXTENSION = 'org.matrix.msc4354.sticky_events'
 
 let house: House
@@ -87,7 +89,9 @@ async function play(visibility: Visibility): Promise<Stage> {
   await host.setState(room, 'm.room.topic', { topic: 'after' })
   const stuck = await host.call('PUT', inRoom(room, `/send/org.example.note/s?${STICKY_FOR}=600000`), {})
   await people.late.join(room)
+  await host.setState(room, 'm.room.join_rules', { join_rule: 'invite' })
   const fourth = await tellAfter(room, first, '4')
+  await host.call('PUT', inRoom(room, `/send/m.room.message/later?${DELAY}=600000`), { msgtype: 'm.text', body: LATER })
   return { room, messages: [first, second, third, fourth], sticky: stuck.event_id, startedAt }
 }
 
@@ -285,6 +289,30 @@ describe.each(CASES)('$visibility history, somebody who $role', ({ visibility, r
     const aliases = await person.ask('GET', inRoom(room, '/aliases'))
     expect(joined.status).toBe(IN_ROOM.includes(role) ? 200 : 403)
     expect(aliases.status).toBe(IN_ROOM.includes(role) || isOpen(visibility) ? 200 : 403)
+  })
+
+  it('is shown what the room is, alone or in the hierarchy of spaces, when they are in it, are invited or everybody may look', async () => {
+    const { person, room } = of()
+    const isShown = IN_ROOM.includes(role) || role === 'invited' || isOpen(visibility)
+    const summary = await person.ask('GET', `/_matrix/client/v1/room_summary/${encodeURIComponent(room)}`)
+    const hierarchy = await person.ask('GET', `/_matrix/client/v1${inRoom(room, '/hierarchy')}`)
+    if (isShown) {
+      const shown = { room_id: room, topic: 'after', num_joined_members: 3 }
+      expect([summary.body, hierarchy.body.rooms[0]]).toMatchObject([shown, shown])
+    } else {
+      expect([summary.status, hierarchy.status]).toEqual([404, 403])
+      expect(JSON.stringify([summary.body, hierarchy.body])).not.toContain('after')
+    }
+  })
+
+  it('has the room in common with others when they are in it', async () => {
+    const { person, room } = of()
+    const path = `/_matrix/client/v1/mutual_rooms?user_id=${encodeURIComponent(host.userId)}`
+    const { joined } = await person.call('GET', path)
+    expect(joined.includes(room)).toBe(IN_ROOM.includes(role))
+    // Neither is what others will say shown to anybody.
+    expect(JSON.stringify(await person.call('GET', '/_matrix/client/v1/delayed_events'))).not.toContain(LATER)
+    expect(JSON.stringify(await host.call('GET', '/_matrix/client/v1/delayed_events'))).toContain(LATER)
   })
 
   it('marks as read only what they can see, from within the room', async () => {
