@@ -39,6 +39,7 @@ const dataPath = (type: string) => `${C}/user/${encodeURIComponent(alice.userId)
 const put = (type: string, body: string | Buffer, headers?: Record<string, string>) =>
   ask(dataPath(type), { method: 'PUT', token: alice.token, body, ...(headers && { headers }) })
 
+const profileField = (body: string): Sent => ({ method: 'PUT', token: alice.token, body })
 const deleteDevices = (body: string) => ask(`${C}/delete_devices`, { method: 'POST', token: alice.token, body })
 
 describe('the error table', () => {
@@ -86,6 +87,18 @@ describe('the error table', () => {
       () => deleteDevices('{"devices":[],"auth":{"type":"m.login.password","session":"\\u0000"}}'),
       401,
       'M_UNKNOWN',
+    ],
+    [
+      'a display name with half of a character',
+      () => ask(`${C}/profile/${alice.userId}/displayname`, profileField('{"displayname":"a\\ud800"}')),
+      400,
+      'M_INVALID_PARAM',
+    ],
+    [
+      'another field of a profile with half of a character',
+      () => ask(`${C}/profile/${alice.userId}/org.example.mood`, profileField('{"org.example.mood":["\\udc00"]}')),
+      400,
+      'M_INVALID_PARAM',
     ],
     ['a body over the limit', () => put('a', `{"a":"${'x'.repeat(1_100_000)}"}`), 413, 'M_TOO_LARGE'],
     ['a malformed content type', () => put('a', '{}', { 'content-type': ';;;' }), 400, 'M_NOT_JSON'],

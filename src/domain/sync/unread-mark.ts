@@ -65,6 +65,8 @@ export interface ThreadTotal {
 export class Mark {
   /** The ledger position of the rules that it was made by. */
   readonly rulesAt: number
+  /** The room's newest position when it was read from the database: it knows of everything up to there. */
+  readonly upTo: number
   /** Whether the room's own count is the basis of the user's. If not, messages notify only where that is kept for the user. */
   readonly #isBased: boolean
   readonly #main: Tally
@@ -81,6 +83,7 @@ export class Mark {
     const main = rows.find(({ root_id }) => root_id === '')!
     this.#main = this.#read(main)
     this.#notifiable = main.notifiable
+    this.upTo = main.up_to
     const threads = rows.filter(({ root_id, tally, own }) => root_id !== '' && tally + own > 0)
     if (threads.length === 0) return
     threads.sort((a, b) => newest(a) - newest(b))

@@ -103,7 +103,10 @@ export function createUnreadMarks(parts: {
     const inRoom = byRoom.get(made.roomNid)
     if (!inRoom) return
     const concerned = userNid === undefined ? [...inRoom] : [[userNid, inRoom.get(userNid)] as const]
-    for (const [nid, mark] of concerned) if (mark && !made.apply(mark, nid)) forgetOne(nid, made.roomNid)
+    for (const [nid, mark] of concerned) {
+      // A mark may have been read after the commit, and before this process heard of it.
+      if (mark && made.pos > mark.upTo && !made.apply(mark, nid)) forgetOne(nid, made.roomNid)
+    }
   }
 
   async function load(userNid: number, roomNids: readonly number[]): Promise<Map<number, Mark>> {
