@@ -17,6 +17,7 @@ import { ERRORS } from '../test/accounts/rows.ts'
 import appservice from '../test/conformance/appservice.json' with { type: 'json' }
 import { findLineTests, LINES } from '../test/conformance/hardening.ts'
 import identity from '../test/conformance/identity.json' with { type: 'json' }
+import { MUSTS_OF_OAUTH } from '../test/conformance/oauth.ts'
 import served from '../test/conformance/operations.json' with { type: 'json' }
 import { type Proofs, readProofs } from '../test/conformance/proofs.ts'
 import { PUBLISHED, WITHOUT_FEATURE } from '../test/conformance/published.ts'
@@ -97,6 +98,12 @@ Black-box checks, unmodified clients, two acceptance suites and an attacker foun
 titles begin with its id. A to E stand for availability, rooms and encryption, compatibility, operators, and bad input.
 
 ${sections.join('\n\n')}
+
+## What the standards of OAuth demand
+
+| # | Source | Must | Test |
+|---|---|---|---|
+${MUSTS_OF_OAUTH.map(({ source, must, file }, index) => `| ${index + 1} | ${source} | ${must} | \`${file}\` |`).join('\n')}
 `
 }
 
