@@ -222,7 +222,7 @@ describe('a registration', () => {
     })
     expect(answer.status).toBe(201)
     expect(answer.headers.get('cache-control')).toBe('no-store')
-    const body = await answer.json()
+    const body = (await answer.json()) as object
     expect(Object.keys(body)).not.toContain('client_secret')
     expect(Object.keys(body)).not.toContain('registration_access_token')
   })

@@ -12,6 +12,11 @@ export const MAX_CLIENT_METADATA_BYTES = 16 * 1024
 export const UNUSED_CLIENT_KEPT_MS = 24 * 60 * 60 * 1000
 export const IDLE_CLIENT_KEPT_MS = 180 * 24 * 60 * 60 * 1000
 
+/** Steps of sign-ins that are done at one time, and that may wait; beyond that, they are told to come again. */
+export const STEPS_AT_ONCE = 12
+export const MAX_STEPS_WAITING = 500
+export const STEP_RETRY_MS = 3_000
+
 /** How long a person may take between the client's request and their consent. */
 export const INTERACTION_SECONDS = 30 * 60
 /** Authorisations under way, and device codes, of all people. Beyond that, the oldest end. */

@@ -14,6 +14,7 @@ import {
   RESOURCE,
   SESSION_COOKIE,
 } from './provider-configuration.ts'
+import { createTurns } from './turns.ts'
 
 /** A request of a browser or an app, for the library. */
 export interface ProviderRequest {
@@ -185,6 +186,7 @@ function deviceDecisions(
 
 export function createAuthorizationServer(deps: AuthorizationServerDeps): AuthorizationServer {
   const { issuer, clock } = deps
+  const turns = createTurns()
   const { host, protocol } = new URL(issuer)
   const provider: Provider = new Provider(
     issuer,
@@ -238,12 +240,8 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
         ...(userAgent !== undefined && { 'user-agent': userAgent }),
         ...(contentType !== undefined && { 'content-type': contentType }),
       }
-      const answer = await inject(serve, {
-        method,
-        url: path,
-        headers,
-        ...(body !== undefined && { payload: body }),
-      })
+      const request = { method, url: path, headers, ...(body !== undefined && { payload: body }) }
+      const answer = await turns.run(() => inject(serve, request))
       const cookieLines = [answer.headers['set-cookie'] ?? []].flat()
       return {
         status: answer.statusCode,
@@ -254,7 +252,9 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     },
 
     async pending(cookies) {
-      const found = await withRequest(cookies, (request, response) => provider.interactionDetails(request, response))
+      const found = await turns.run(() =>
+        withRequest(cookies, (request, response) => provider.interactionDetails(request, response)),
+      )
       if (found === undefined) return undefined
       const { client_id = '', redirect_uri = '', scope = '', prompt, login_hint } = found.params
       return {
@@ -268,7 +268,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
     },
 
     async decide(cookies, id, decision) {
-      return withRequest(cookies, async (request, response) => {
+      const step = async (request: IncomingMessage, response: ServerResponse) => {
         const found = await provider.interactionDetails(request, response)
         if (found.uid !== id) return undefined
         const { client_id: clientId = '', scope = '', prompt = '' } = found.params
@@ -282,7 +282,8 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
         }
         await found.persist()
         return { clientId, location: found.returnTo }
-      })
+      }
+      return turns.run(() => withRequest(cookies, step))
     },
 
     ...deviceDecisions(provider, makeGrant, clock),
