@@ -188,6 +188,9 @@ export function pathExample(name: string, path: string, scene: Scene, actor: Act
     protocol: 'nowhere',
     appserviceId: 'nobody',
     networkId: 'nowhere',
+    id: 'x'.repeat(43),
+    provider: 'nobody',
+    next: Buffer.from('/_hearth/account').toString('base64url'),
   }
   const value = values[name]
   if (value === undefined) throw new Error(`no example for {${name}} of ${path}`)

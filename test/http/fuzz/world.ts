@@ -91,7 +91,8 @@ function castOf(api: Api, secrets: Set<string>) {
   }
 }
 
-export async function openWorld(): Promise<World> {
+/** @param values configuration beside what the scenes need */
+export async function openWorld(values: object = {}): Promise<World> {
   const lines: string[] = []
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
   const outbox = await mkdtemp(joinPath(tmpdir(), 'hearth-fuzz-'))
@@ -102,6 +103,7 @@ export async function openWorld(): Promise<World> {
       identity: { outbox },
       // What is sent later would look as if the next request had written it.
       calls: { delayed_events: { max_scheduled: 0 } },
+      ...values,
     },
     { log },
   )
