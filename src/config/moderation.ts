@@ -59,5 +59,11 @@ export const moderationSection = section('What people may do here besides what t
   ]),
   create_rooms: choice('Who may make rooms.', ['everybody', 'administrators'], 'everybody'),
   create_aliases: choice('Who may give rooms addresses.', ['everybody', 'administrators'], 'everybody'),
+  ban_as: Type.Optional(
+    text(
+      'A user of this server, before the colon, in whose name those whom policy lists ban are banned from rooms: from those in which this user is and has the power to ban. A ban ends with its rule. Without it, lists put nobody out of rooms.',
+      { minLength: 1, maxLength: 200, example: 'moderator' },
+    ),
+  ),
   antispam: antispamSection,
 })

@@ -28,6 +28,7 @@ import { startDelayedEventSender } from './delayed-event-sender.ts'
 import { startGuestRemover } from './guest-remover.ts'
 import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
+import { startListBanKeeper } from './list-ban-keeper.ts'
 import { startMediaSweeper } from './media-sweeper.ts'
 import { startNewLoginTeller } from './new-login-teller.ts'
 import { startNewcomerLeader } from './newcomer-leader.ts'
@@ -70,7 +71,10 @@ export function homeserverWorkers(parts: {
     readonly acting: Pick<ActingServices, 'deletions' | 'historyPurges' | 'retention' | 'upgrades'>
   }
   readonly accounts: Pick<AccountServices, 'deactivation' | 'newLogins'>
-  readonly admin: Pick<AdminServices, 'terms' | 'redactions' | 'notices' | 'views' | 'newcomers' | 'staleDevices'>
+  readonly admin: Pick<
+    AdminServices,
+    'terms' | 'redactions' | 'notices' | 'views' | 'newcomers' | 'staleDevices' | 'listBans'
+  >
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
@@ -82,7 +86,7 @@ export function homeserverWorkers(parts: {
   const { config, db, clock, random, log, messenger } = parts.base
   const { guests } = parts.rooms.writing
   const { deactivation, newLogins: notes } = parts.accounts
-  const { notices, newcomers } = parts.admin
+  const { notices, newcomers, listBans } = parts.admin
   const teller = createNewLoginTeller({ config, db, clock, random, log, messenger, notices, notes })
   const { deletions, historyPurges, retention, upgrades } = parts.rooms.acting
   const { appservices } = parts
@@ -110,6 +114,7 @@ export function homeserverWorkers(parts: {
     worker('history purger', () => startHistoryPurger(historyPurges, log)),
     ...(retention ? [worker('retention rounds', () => startRetentionRounds(retention, log))] : []),
     worker('user redactor', () => startUserRedactor(parts.admin.redactions, log)),
+    ...(listBans ? [worker('list ban keeper', () => startListBanKeeper(listBans, log))] : []),
     worker('room upgrader', () => startRoomUpgrader(upgrades, log)),
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
     worker('delayed event sender', () => startDelayedEventSender(parts.calls.delayedEvents, log)),

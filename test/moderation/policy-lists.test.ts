@@ -23,7 +23,7 @@ const ask = (who: Account, path: string, body: object = {}) =>
   office.api.request('POST', path, { token: who.token, body })
 
 beforeAll(async () => {
-  office = await openOffice()
+  office = await openOffice({ moderation: { ban_as: 'mod' } })
   alice = await office.person('alice')
   troll = await office.person('troll')
   list = await createRoom(office.api, alice.token, { preset: 'public_chat', name: 'List' })
@@ -79,6 +79,46 @@ describe('a policy list', () => {
     await write('user', 'c', rule(office.boss.userId))
     await waitUntil('both rules', async () => (await stateOf()).rules === 2)
     expect((await ask(office.boss, `/join/${enc(room)}`)).status).toBe(200)
+    expect((await stateOf()).warning).toContain(`bans ${office.boss.userId}, an administrator`)
+  })
+
+  test('puts people out of the rooms of a moderator, in that name, until its rule ends', async () => {
+    const mod = await office.person('mod')
+    const [guarded, other] = [
+      await createRoom(office.api, mod.token, { preset: 'public_chat' }),
+      await createRoom(office.api, alice.token, { preset: 'public_chat' }),
+    ]
+    const nuisance = await office.person('nuisance1')
+    for (const who of [office.boss, nuisance, alice]) await join(office.api, who.token, guarded)
+    for (const who of [mod, nuisance]) await join(office.api, who.token, other)
+    const memberIn = async (id: string, { userId }: Account): Promise<Json> => {
+      const { chunk } = await office.api.call('GET', `/rooms/${enc(id)}/members`, { token: alice.token })
+      const { sender, content } = chunk.find(({ state_key: key }: Json) => key === userId)
+      return { sender, ...content }
+    }
+    await write('user', 'n', rule('@nuisance?:*'))
+    const banned = await waitUntil('the ban', async () => {
+      const member = await memberIn(guarded, nuisance)
+      return member.membership === 'ban' && member
+    })
+    expect(banned).toMatchObject({ sender: mod.userId, reason: 'spam' })
+    // Neither where the moderator has no power, nor administrators, nor others.
+    expect((await memberIn(other, nuisance)).membership).toBe('join')
+    expect((await memberIn(guarded, office.boss)).membership).toBe('join')
+    expect((await memberIn(guarded, alice)).membership).toBe('join')
+    const record = `/_hearth/admin/v1/acts?target=${enc(`${nuisance.userId} ${guarded}`)}`
+    expect((await office.call('GET', record)).acts).toMatchObject([{ actor: 'server', outcome: 'done' }])
+
+    // A list that is held ends no bans; one whose rule has ended does.
+    await write('user', 'wide', rule('*'))
+    await waitUntil('the warning', async () => (await stateOf()).state === 'held')
+    await write('user', 'wide', {})
+    await waitUntil('the rest of it', async () => (await stateOf()).state === 'in force')
+    expect((await memberIn(guarded, nuisance)).membership).toBe('ban')
+    await office.api.call('POST', `/rooms/${enc(guarded)}/ban`, { token: mod.token, body: { user_id: troll.userId } })
+    await write('user', 'n', {})
+    await waitUntil('the end of the ban', async () => (await memberIn(guarded, nuisance)).membership === 'leave')
+    expect((await memberIn(guarded, troll)).membership).toBe('ban')
   })
 
   test.each(['*', '@*:localhost', '@*:*'])('that bans everybody (%s) is held, with a warning', async (entity) => {
@@ -222,6 +262,37 @@ test('what banned servers send is refused, and hidden where others bring it; the
     const { rooms } = await alpha.api.call('GET', syncPath({}), { token: boss.token })
     const typists = (rooms.join[room].ephemeral?.events ?? []).filter(({ type }: Json) => type === 'm.typing')
     expect(typists.flatMap(({ content }: Json) => content.user_ids)).toEqual([])
+  } finally {
+    await street.close()
+  }
+})
+
+test('who is banned by name and comes into a room through another server is put out of it', async () => {
+  const street = openNeighbourhood()
+  try {
+    const values = { registration: { enabled: true, shared_secret: SECRET }, moderation: { ban_as: 'boss' } }
+    const [alpha, beta] = await Promise.all([street.open(values), street.open()])
+    const boss = await registerBySecret(alpha.api, 'boss', true)
+    const [friend, nuisance] = [await beta.person('friend'), await beta.person('nuisance')]
+    const bans = await createRoom(alpha.api, boss.token, { name: 'Bans' })
+    const room = await createRoom(alpha.api, boss.token, { preset: 'public_chat' })
+    await beta.api.call('POST', `/join/${enc(room)}?server_name=${enc(alpha.name)}`, { token: friend.token, body: {} })
+    await alpha.api.call('PUT', `/_hearth/admin/v1/policy_lists/${enc(bans)}`, { token: boss.token })
+    await alpha.api.call('PUT', `/rooms/${enc(bans)}/state/m.policy.rule.user/x`, {
+      token: boss.token,
+      body: rule('@nuisance:*'),
+    })
+    await waitUntil('the rule', async () => {
+      const { policy_lists } = await alpha.api.call('GET', LISTS, { token: boss.token })
+      return policy_lists[0].rules === 1
+    })
+    await join(beta.api, nuisance.token, room)
+    const path = `/rooms/${enc(room)}/state/m.room.member/${enc(nuisance.userId)}`
+    await waitUntil('the ban, there too', async () => {
+      return (await beta.api.call('GET', path, { token: friend.token })).membership === 'ban'
+    })
+    const other = `/rooms/${enc(room)}/state/m.room.member/${enc(friend.userId)}`
+    expect((await alpha.api.call('GET', other, { token: boss.token })).membership).toBe('join')
   } finally {
     await street.close()
   }

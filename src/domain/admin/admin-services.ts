@@ -15,6 +15,7 @@ import type { SendingServices } from '../federation/sending-services.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
 import { REPORTS_KEPT_MS } from '../limits/reports.ts'
 import { type Crowds, createCrowds } from '../moderation/crowds.ts'
+import { createListBans, type ListBans } from '../moderation/list-bans.ts'
 import type { PolicyLists } from '../moderation/policy-lists.ts'
 import { createUserRedactions, type UserRedactions } from '../moderation/user-redactions.ts'
 import type { RoomDeletions } from '../rooms/act/deletion/deletions.ts'
@@ -74,6 +75,8 @@ export interface AdminServices {
   readonly reportInbox: ReportInbox
   readonly approvals: Approvals
   readonly policyLists: PolicyLists
+  /** Undefined where policy lists put nobody out of rooms. */
+  readonly listBans: ListBans | undefined
   readonly crowds: Crowds
   /** Undefined where newcomers are led nowhere. */
   readonly newcomers: Newcomers | undefined
@@ -89,7 +92,7 @@ export interface AdminParts {
   >
   readonly accounts: AccountServices
   readonly addresses: { readonly contact: { readonly services: { readonly contacts: Contacts } } }
-  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'shadowBans'>
+  readonly roomBase: Pick<RoomBase, 'registry' | 'events' | 'shadowBans' | 'searchSignals'>
   readonly searchIndex: SearchDesk
   readonly directoryIndex: DirectoryIndex
   readonly sending: Pick<SendingServices, 'outgoing'>
@@ -113,6 +116,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const { rooms, blocks, deletions, historyPurges } = parts.rooms.acting
   const { appender } = parts.rooms.writing
   const { openReader: reader, spaces, aliases } = parts.rooms.reading
+  const { policyLists } = parts.rooms.moderation
   const serverName = config.server_name
   const audit = createAudit({ db, clock })
   const users = createUserDesk({ config, db, clock, random, passwords, sessions, devices, deactivation })
@@ -163,7 +167,18 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     search: parts.searchIndex,
     diagnostics,
     reports,
-    policyLists: parts.rooms.moderation.policyLists,
+    policyLists,
+    listBans: createListBans({
+      config,
+      db,
+      clock,
+      log,
+      lists: policyLists,
+      registry,
+      rooms,
+      signals: parts.roomBase.searchSignals,
+      audit,
+    }),
     approvals: createApprovals({ config, db, sessions, deactivation }),
     reportInbox: createReportInbox({ db, clock, desk: reports }),
     staleDevices: createStaleDevices({ config, db, clock, devices, audit }),

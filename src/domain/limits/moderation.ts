@@ -23,6 +23,10 @@ export const MAX_POLICY_LISTS = 50
 export const MAX_RULES_PER_LIST = 50_000
 /** Globs of all lists together, and what they compare for each character of a name: each is compared at every join and invitation. */
 export const POLICY_GLOB_BOUNDS = { globs: 2_000, steps: 20_000 } as const
+/** Members and bans of lists that are read in one go, new members who wait to be looked at, and bans of an hour. */
+export const LIST_BANS_READ_AT_ONCE = 500
+export const MAX_FRESH_MEMBERS = 10_000
+export const MAX_LIST_BANS_PER_HOUR = 2_000
 /** Servers about which it is remembered whether lists ban them. */
 export const MAX_SERVER_VERDICTS = 10_000
 /** The pause after lists were read, before a change makes them be read again. */

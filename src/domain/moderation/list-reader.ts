@@ -1,5 +1,5 @@
-import { type BanRule, overreachingRule, POLICY_TYPES, readBan } from '../../core/event/policy-rules.ts'
-import type { RoomId, ServerName } from '../../core/ids.ts'
+import { type BanRule, compileBans, overreachingRule, POLICY_TYPES, readBan } from '../../core/event/policy-rules.ts'
+import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
 import { getState } from '../../core/state/trie.ts'
 import { MAX_RULES_PER_LIST, POLICY_GLOB_BOUNDS } from '../limits/moderation.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
@@ -31,6 +31,7 @@ const RULES_AT_ONCE = 1_000
 export function createListReader(parts: {
   readonly serverName: ServerName
   readonly registry: Pick<RoomRegistry, 'get'>
+  administrators(): Promise<readonly UserId[]>
 }): ListReader {
   const known = new Map<RoomId, KnownRules>()
   let forgotten = 0
@@ -52,6 +53,18 @@ export function createListReader(parts: {
     return [rules, nids.length > chosen.length]
   }
 
+  /** A rule against an administrator of this server has no effect on them, and its writers may be worth a look. */
+  async function vainRule(rules: readonly BanRule[]): Promise<string | undefined> {
+    if (rules.length === 0) return undefined
+    const bans = compileBans(rules, POLICY_GLOB_BOUNDS)
+    for (const administrator of await parts.administrators()) {
+      const rule = bans.of('user', administrator)
+      if (rule)
+        return `Its rule "${rule.glob}" bans ${administrator}, an administrator of this server, whom no list concerns.`
+    }
+    return undefined
+  }
+
   return {
     async read(roomId) {
       const room = await parts.registry.get(roomId)
@@ -69,7 +82,7 @@ export function createListReader(parts: {
         return { state: 'held', rules, warning, roomNid: room.nid }
       }
       const cut = isCut ? `It has more than ${MAX_RULES_PER_LIST} rules, of which the newest are enforced.` : undefined
-      const warning = room.localMembers.size === 0 ? LEFT : cut
+      const warning = room.localMembers.size === 0 ? LEFT : (cut ?? (await vainRule(rules)))
       return { state: 'in force', rules, warning, roomNid: room.nid }
     },
     forget(roomId) {

@@ -4,6 +4,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { type Bans, compileBans, POLICY_TYPES } from '../../core/event/policy-rules.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { listAdministrators } from '../../store/accounts/accounts.ts'
 import type { Database } from '../../store/db/db.ts'
 import {
   deletePolicyList,
@@ -26,6 +27,10 @@ import { createListReader, type ReadList } from './list-reader.ts'
 export interface PolicyLists {
   /** The rules in force; undefined, at no cost, while there is none. */
   bans(): Bans | undefined
+  /** Whether the rules of all lists are known and none is held. */
+  areAllInForce(): boolean
+  /** Calls the listener when other rules may be in force. */
+  onChange(listener: () => void): void
   list(): Promise<JsonObject[]>
   /** @throws ProtocolError `M_NOT_FOUND` for a room that nobody of this server is in, `M_TOO_LARGE` for too many lists */
   add(by: string, roomId: RoomId): Promise<JsonObject>
@@ -33,6 +38,8 @@ export interface PolicyLists {
   remove(roomId: RoomId): Promise<void>
 }
 
+/** A server has few. */
+const ADMINISTRATORS_NAMED = 100
 /** Lists are read for this share of the time at most. */
 const REST_FOR_WORK = 19
 const LONGEST_REST_MS = 60_000
@@ -46,25 +53,26 @@ export async function openPolicyLists(parts: {
   readonly signals: Pick<SearchSignals, 'subscribe'>
 }): Promise<PolicyLists> {
   const { serverName, db, clock, log, registry } = parts
-  const reader = createListReader({ serverName, registry })
+  const reader = createListReader({
+    serverName,
+    registry,
+    administrators: () => listAdministrators({ query: db.scan }, ADMINISTRATORS_NAMED),
+  })
   let lists: ReadonlyMap<RoomId, PolicyListRow & ReadList> = new Map()
   let roomIds: ReadonlyMap<number, RoomId> = new Map()
   let inForce: Bans | undefined
   let reading: Promise<void> | undefined
-  /** Whether they are to be read, now and after the pause. */
+  /** Whether they are to be read. */
   let isStale = false
-  let isDue = false
-  let isPausing = false
+  const listeners: (() => void)[] = []
 
   async function readAll(): Promise<void> {
     const read = new Map<RoomId, PolicyListRow & ReadList>()
     for (const row of await listPolicyLists(db)) {
       const list = await reader.read(row.room_id)
-      if (list.warning !== undefined && lists.get(row.room_id)?.warning !== list.warning) {
-        log.warn({ room: row.room_id, warning: list.warning }, 'a policy list is not enforced as it should be')
-      }
       read.set(row.room_id, { ...row, ...list })
     }
+    warnOfNew(log, lists, read)
     lists = read
     roomIds = new Map([...read].flatMap(([id, { roomNid }]) => (roomNid === undefined ? [] : [[roomNid, id]])))
     const rules = [...read.values()].flatMap((list) => (list.state === 'in force' ? list.rules : []))
@@ -88,27 +96,12 @@ export async function openPolicyLists(parts: {
     return reading
   }
 
-  /** Reads them at once, and after that not again before a pause: whoever writes a list must not keep this server busy. */
-  async function refreshInTurn(): Promise<void> {
-    while (isDue) {
-      isDue = false
-      const begun = performance.now()
-      await refresh().catch((err) =>
-        log.warn({ err }, 'policy lists could not be read; the rules of before stay in force'),
-      )
-      const rest = Math.max(POLICY_LIST_PAUSE_MS, REST_FOR_WORK * (performance.now() - begun))
-      await pause(Math.min(rest, LONGEST_REST_MS), undefined, { ref: false })
-    }
-    isPausing = false
+  async function readChanged(): Promise<void> {
+    await refresh()
+    for (const listener of listeners) listener()
   }
 
-  function refreshLater(): void {
-    isDue = true
-    if (isPausing) return
-    isPausing = true
-    void refreshInTurn()
-  }
-
+  const refreshLater = inTurn(readChanged, log)
   const concerns = ({ type, roomNid }: RoomEvent) => roomIds.has(roomNid) && POLICY_TYPES.has(type)
 
   parts.signals.subscribe({
@@ -127,6 +120,8 @@ export async function openPolicyLists(parts: {
 
   return {
     bans: () => inForce,
+    areAllInForce: () => [...lists.values()].every(({ state }) => state === 'in force'),
+    onChange: (listener) => void listeners.push(listener),
     async list() {
       await refresh()
       return [...lists.values()].map(viewOf)
@@ -140,7 +135,7 @@ export async function openPolicyLists(parts: {
         throw new ProtocolError('M_TOO_LARGE', `This server enforces at most ${MAX_POLICY_LISTS} lists.`)
       }
       await db.tx((tx) => insertPolicyList(tx, { room_id: roomId, added_by: by, added_at: clock.now() }))
-      await refresh()
+      await readChanged()
       return viewOf(lists.get(roomId)!)
     },
     async remove(roomId) {
@@ -148,8 +143,42 @@ export async function openPolicyLists(parts: {
         throw new ProtocolError('M_NOT_FOUND', 'This room is no policy list of this server.')
       }
       reader.forget(roomId)
-      await refresh()
+      await readChanged()
     },
+  }
+}
+
+/** Reads lists at once, and after that not again before a pause: whoever writes a list must not keep this server busy. */
+function inTurn(read: () => Promise<void>, log: Logger): () => void {
+  let isDue = false
+  let isPausing = false
+
+  async function run(): Promise<void> {
+    while (isDue) {
+      isDue = false
+      const begun = performance.now()
+      await read().catch((err) =>
+        log.warn({ err }, 'policy lists could not be read; the rules of before stay in force'),
+      )
+      const rest = Math.max(POLICY_LIST_PAUSE_MS, REST_FOR_WORK * (performance.now() - begun))
+      await pause(Math.min(rest, LONGEST_REST_MS), undefined, { ref: false })
+    }
+    isPausing = false
+  }
+
+  return () => {
+    isDue = true
+    if (isPausing) return
+    isPausing = true
+    void run()
+  }
+}
+
+/** Tells of warnings that lists did not have before. */
+function warnOfNew(log: Logger, before: ReadonlyMap<RoomId, ReadList>, now: ReadonlyMap<RoomId, ReadList>): void {
+  for (const [room, { warning }] of now) {
+    if (warning === undefined || before.get(room)?.warning === warning) continue
+    log.warn({ room, warning }, 'a policy list is not enforced as it should be')
   }
 }
 

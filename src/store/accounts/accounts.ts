@@ -134,3 +134,13 @@ export async function upgradeGuest(tx: Tx, userNid: number, passwordHash: string
   )
   return rows.length === 1
 }
+
+/** Administrators whose accounts have not ended, those of the oldest accounts first. Reads all accounts: use a connection for long queries. */
+export async function listAdministrators(reader: Reader, atMost: number): Promise<UserId[]> {
+  const rows = await reader.query<{ user_id: UserId }>(
+    `SELECT user_id FROM account JOIN matrix_user USING (user_nid) WHERE is_admin AND deactivated_at IS NULL
+     ORDER BY user_nid LIMIT $1`,
+    [atMost],
+  )
+  return rows.map(({ user_id }) => user_id)
+}
