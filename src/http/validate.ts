@@ -7,6 +7,7 @@ import { isEventId, isRoomAlias, isRoomId, isUserId } from '../core/ids.ts'
 import type { JsonValue } from '../core/json.ts'
 import type { Shape } from '../core/shapes.ts'
 import { type Declared, dropNulls } from './absence.ts'
+import { quickCheck } from './quick-check.ts'
 
 /** The error codes of a validation, and the name of the validated thing. */
 export interface Offences {
@@ -20,18 +21,21 @@ const requireHere = createRequire(import.meta.url)
 /** The library in one file, as the build makes it. */
 const BUILT = fileURLToPath(new URL('ajv.cjs', import.meta.url))
 
+const FORMATS = { 'user-id': isUserId, 'room-id': isRoomId, 'event-id': isEventId, 'room-alias': isRoomAlias }
+
 /** Compiles a schema. The first call loads the compiler and replaces this one. */
 let compile = (schema: object): ValidateFunction => {
   const library: typeof import('ajv') = requireHere(existsSync(BUILT) ? BUILT : 'ajv')
   // Nothing is coerced, added or removed, except optional keys that are `null`: handlers see what was sent.
   const ajv: Ajv = new library.Ajv({
     strict: false,
+    strictNumbers: true,
     coerceTypes: false,
     useDefaults: false,
     removeAdditional: false,
     ownProperties: true,
     validateSchema: false,
-    formats: { 'user-id': isUserId, 'room-id': isRoomId, 'event-id': isEventId, 'room-alias': isRoomAlias },
+    formats: FORMATS,
   })
   compile = (next) => ajv.compile(next)
   return compile(schema)
@@ -89,13 +93,18 @@ function problem(errors: readonly ErrorObject[], offences: Offences): ProtocolEr
 
 const acceptsNull = (schema: object): boolean => compile(schema)(null) === true
 
+const NEVER = (): boolean => false
+
 /**
- * Makes a check against a schema, which is compiled on first use. It throws an error that names the mistake. Optional keys that are `null`
- * count as absent; the check searches for them only if validation fails, so a valid body costs nothing more.
+ * Makes a check against a schema. It throws an error that names the mistake: the schema is compiled with the first one. Optional keys that
+ * are `null` count as absent; the check searches for them only if validation fails, so a valid body costs nothing more.
  */
 export function validator(schema: Shape, offences: Offences): (value: unknown) => void {
+  let isRight: ((value: unknown) => boolean) | undefined
   let compiled: ValidateFunction | undefined
   return (value) => {
+    isRight ??= quickCheck(schema, FORMATS) ?? NEVER
+    if (isRight(value)) return
     compiled ??= compile(schema)
     if (compiled(value)) return
     if (dropNulls(schema as Declared, value as JsonValue, acceptsNull) && compiled(value)) return

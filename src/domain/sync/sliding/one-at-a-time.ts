@@ -7,7 +7,7 @@ export interface TurnEnd extends Cancellation {
 
 /**
  * A connection has one request at a time. A client that sends another has given the one before up (MSC4186, "Connections"); it may be gone
- * without that we noticed. So the one before ends, and writes nothing down.
+ * without that we noticed. So the one before ends, and begins to write nothing down after that.
  */
 export interface OneAtATime {
   /** Ends the request before, and begins the next. */

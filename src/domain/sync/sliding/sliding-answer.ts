@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../../core/json.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
-import { idsOfRemovedRooms } from '../../../store/rooms/room-deletions.ts'
 import { allOf } from '../../all-of.ts'
 import { MAX_SLIDING_ROOMS } from '../../limits/sliding-sync.ts'
 import { roomsWithEvents } from '../active-rooms.ts'
@@ -12,8 +11,8 @@ import { extensionParts } from './extensions/extension-parts.ts'
 import { joinedAnswer, nothingNewIn, type RoomHints } from './joined-answer.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
 import { otherAnswer } from './other-answers.ts'
-import { endWithLeave } from './own-leave.ts'
 import { isSameRoom, type SentRoom, type SentUpTo, type SlidingRecord, withinWishes } from './record.ts'
+import { farewells, removedRooms, type ShownRoom } from './removed-rooms.ts'
 import type { RoomAnswer } from './room-answer.ts'
 import { type RoomOrder, type RoomStanding, roomOrderOf, roomStandingOf } from './room-order.ts'
 import { type WantedRoom, type Windows, windowsOf } from './windows.ts'
@@ -33,36 +32,46 @@ export interface SlidingAnswer {
   readonly rest: JsonBytes
 }
 
-/** A room as the answer shows it. */
-interface ShownRoom {
-  readonly roomId: string
-  readonly json: JsonBytes
-}
-
+const NO_NIDS: readonly number[] = []
+const NO_FAREWELLS: readonly ShownRoom[] = []
 const NO_ROOMS: Windows = { counts: new Map(), rooms: new Map() }
 
-/** What is new for a connection between two positions (MSC4186). Synchronous where all of it is in memory. */
-export function slidingAnswer(look: SlidingLook): SlidingAnswer | Promise<SlidingAnswer> {
+/** Takes what the client will have been sent of rooms, as soon as it is known, to write it down while the rest is read. */
+export type KeepRooms = (rooms: SlidingRecord['rooms']) => void
+
+/**
+ * What is new for a connection between two positions (MSC4186). Synchronous where all of it is in memory.
+ *
+ * @param keep called with the rooms of the answer, unless they are undefined there
+ */
+export function slidingAnswer(look: SlidingLook, keep?: KeepRooms): SlidingAnswer | Promise<SlidingAnswer> {
   const { lists, subscriptions } = look.sliding
   if (lists.size + subscriptions.size === 0) {
-    return roomStandingOf(look).then((standing) => extended(look, standing, NO_ROOMS, NOTHING))
+    return roomStandingOf(look).then((standing) => extended(look, standing, NO_ROOMS, NOTHING, keep))
   }
   const ordering = roomOrderOf(look)
-  return ordering instanceof Promise ? ordering.then((order) => inOrder(look, order)) : inOrder(look, ordering)
+  return ordering instanceof Promise
+    ? ordering.then((order) => inOrder(look, order, keep))
+    : inOrder(look, ordering, keep)
 }
 
-function inOrder(look: SlidingLook, order: RoomOrder): SlidingAnswer | Promise<SlidingAnswer> {
+function inOrder(look: SlidingLook, order: RoomOrder, keep?: KeepRooms): SlidingAnswer | Promise<SlidingAnswer> {
   const choosing = windowsOf(look, order)
   return choosing instanceof Promise
-    ? choosing.then((windows) => within(look, order, windows))
-    : within(look, order, choosing)
+    ? choosing.then((windows) => within(look, order, windows, keep))
+    : within(look, order, choosing, keep)
 }
 
-function within(look: SlidingLook, order: RoomOrder, windows: Windows): SlidingAnswer | Promise<SlidingAnswer> {
+function within(
+  look: SlidingLook,
+  order: RoomOrder,
+  windows: Windows,
+  keep?: KeepRooms,
+): SlidingAnswer | Promise<SlidingAnswer> {
   const answering = answersOf(look, order, windows)
   return answering instanceof Promise
-    ? answering.then((answers) => extended(look, order, windows, answers, order))
-    : extended(look, order, windows, answering, order)
+    ? answering.then((answers) => extended(look, order, windows, answers, keep, order))
+    : extended(look, order, windows, answering, keep, order)
 }
 
 /** The answer, once what the rooms have is known. @param order undefined for clients that ask for no rooms */
@@ -71,29 +80,39 @@ function extended(
   { joined, departed }: RoomStanding,
   windows: Windows,
   answers: Answered,
+  keep?: KeepRooms,
   order?: RoomOrder,
 ): SlidingAnswer | Promise<SlidingAnswer> {
   const { answered, receipts } = answers
   const removed = order ? removedRooms(look, order) : NO_NIDS
+  const isRecorded = order !== undefined || look.record.rooms.size > 0
+  const rooms = isRecorded ? recordAfter(look, windows, answered, removed) : undefined
+  if (rooms) keep?.(rooms)
   const reading = allOf([
     extensionParts({ look, rooms: answered, joined, departed, receipts }),
     removed.length > 0 ? farewells(look, removed, answered) : NO_FAREWELLS,
   ])
-  if (!(reading instanceof Promise)) return made(look, windows, answers, removed, reading)
-  return reading.then((ready) => made(look, windows, answers, removed, ready))
+  const isCut = answers.hasMore || removed.length > MAX_SLIDING_ROOMS
+  const found = { windows, answered, rooms, isCut }
+  if (!(reading instanceof Promise)) return made(found, reading)
+  return reading.then((ready) => made(found, ready))
+}
+
+/** What the answer says of rooms. */
+interface FoundRooms extends Pick<SlidingAnswer, 'rooms'>, Pick<Answered, 'answered'> {
+  readonly windows: Windows
+  /** Whether there is more than fits into an answer. */
+  readonly isCut: boolean
 }
 
 function made(
-  look: SlidingLook,
-  windows: Windows,
-  { answered, hasMore: hasMoreRooms }: Answered,
-  removed: readonly number[],
+  { windows, answered, rooms, isCut }: FoundRooms,
   [parts, gone]: readonly [readonly ExtensionPart[], readonly ShownRoom[]],
 ): SlidingAnswer {
   const shown: ShownRoom[] = []
   for (const { answer } of answered) if (answer.json) shown.push(answer as ShownRoom)
   if (gone.length > 0) shown.push(...gone)
-  let hasMore = hasMoreRooms || removed.length > MAX_SLIDING_ROOMS
+  let hasMore = isCut
   let hasNews = shown.length > 0
   let profilesUpTo: number | undefined
   for (const part of parts) {
@@ -101,7 +120,6 @@ function made(
     hasNews ||= part.hasNews
     profilesUpTo ??= part.profilesUpTo
   }
-  const asksForRooms = look.sliding.lists.size + look.sliding.subscriptions.size > 0
   const counts = writeCounts(windows)
   return {
     // What is left out for now comes only once the client has gone on.
@@ -109,7 +127,7 @@ function made(
     hasMore,
     profilesUpTo,
     lists: counts,
-    rooms: asksForRooms || look.record.rooms.size > 0 ? recordAfter(look, windows, answered, removed) : undefined,
+    rooms,
     rest: writeRest(counts, shown, parts),
   }
 }
@@ -284,39 +302,6 @@ function warmUp(
     roomLook(look, undefined, limit),
     cold.map(({ room }) => room.nid),
   )
-}
-
-const NO_NIDS: readonly number[] = []
-const NO_FAREWELLS: readonly ShownRoom[] = []
-
-/** The rooms that the client was sent, and that are on this server no more. */
-function removedRooms({ record }: SlidingLook, { isUnknown }: RoomOrder): readonly number[] {
-  let removed: number[] | undefined
-  for (const nid of record.rooms.keys()) {
-    if (!isUnknown(nid)) continue
-    removed ??= []
-    if (removed.push(nid) > MAX_SLIDING_ROOMS) break
-  }
-  return removed ?? NO_NIDS
-}
-
-/**
- * Says of removed rooms that the user is out of them: the client may have been away while they were removed. If the user is in a room again,
- * by another number, the answer shows that.
- */
-async function farewells(
-  look: SlidingLook,
-  removed: readonly number[],
-  answered: readonly ScopedRoom[],
-): Promise<ShownRoom[]> {
-  const isShown = new Set<string>(answered.map(({ answer }) => answer.roomId))
-  const ids = await idsOfRemovedRooms(look.sources.db, removed)
-  const gone = [...new Set(ids.values())].filter((roomId) => !isShown.has(roomId))
-  return gone.map((roomId) => {
-    const out = new JsonBytes().text('{"bump_stamp":0')
-    if (look.sliding.shape.hasMembership) out.text(',"membership":"leave"')
-    return { roomId, json: endWithLeave(out, look, roomId) }
-  })
 }
 
 /** Undefined if the client was sent nothing that the record must say. */

@@ -12,11 +12,12 @@ import type { SyncSources } from '../sources.ts'
 import { isSamePosition, type StreamPosition } from '../token.ts'
 import type { Connections } from './connections.ts'
 import { createLooks } from './looks.ts'
-import { createOneAtATime } from './one-at-a-time.ts'
+import { createOneAtATime, type TurnEnd } from './one-at-a-time.ts'
 import { encodePos, extensionBits, type SlidingPosition } from './position.ts'
 import { readAhead } from './read-ahead.ts'
+import type { SlidingRecord } from './record.ts'
 import type { Asked, SlidingRequest } from './request.ts'
-import { listCounts, type SlidingAnswer, slidingAnswer } from './sliding-answer.ts'
+import { type KeepRooms, listCounts, type SlidingAnswer, slidingAnswer } from './sliding-answer.ts'
 import type { SlidingSources } from './sources.ts'
 import { connectionName, createTurns, type Turn } from './turns.ts'
 import { createUnchanged } from './unchanged.ts'
@@ -89,21 +90,21 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
     return !asked.extensions.toDevice || sources.inboxes.isEmpty(by) ? last : undefined
   }
 
-  function lookAt(turn: Turn): Looked | Promise<Looked> {
+  function lookAt(turn: Turn, keep?: KeepRooms): Looked | Promise<Looked> {
     // Read before the position is taken. If the user leaves a room during the read, the room has events up to the position.
     const rooms = sources.userRooms.of(turn.by.userNid)
-    if (!(rooms instanceof Promise)) return lookNow(turn)
-    return readAhead(parts, turn, rooms, parts.now().ledger).then(() => lookNow(turn))
+    if (!(rooms instanceof Promise)) return lookNow(turn, keep)
+    return readAhead(parts, turn, rooms, parts.now().ledger).then(() => lookNow(turn, keep))
   }
 
-  function lookNow(turn: Turn): Looked | Promise<Looked> {
+  function lookNow(turn: Turn, keep?: KeepRooms): Looked | Promise<Looked> {
     const now = parts.now()
     const last = lastOf(turn.name, turn.by, turn.request, now)
     if (last) return { isEmpty: true, now, answer: undefined, lists: last.lists }
-    return lookFor(turn, now)
+    return lookFor(turn, now, keep)
   }
 
-  function lookFor(turn: Turn, now: StreamPosition): Looked | Promise<Looked> {
+  function lookFor(turn: Turn, now: StreamPosition, keep?: KeepRooms): Looked | Promise<Looked> {
     const begun = performance.now()
     const found = (answer: SlidingAnswer): Looked => {
       const kind = turn.from === undefined ? 'sliding_initial' : 'sliding'
@@ -111,7 +112,8 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
       return { isEmpty: answer.isEmpty, now, answer }
     }
     const looking = lookOf(turn, now)
-    const answering = looking instanceof Promise ? looking.then(slidingAnswer) : slidingAnswer(looking)
+    const answering =
+      looking instanceof Promise ? looking.then((look) => slidingAnswer(look, keep)) : slidingAnswer(looking, keep)
     return answering instanceof Promise ? answering.then(found) : found(answering)
   }
 
@@ -121,15 +123,16 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
     return last?.key === turn.request.asked.key ? last.lists : listCounts(await lookOf(turn, parts.now()))
   }
 
-  /** Ends a turn: keeps what the client is sent, then says it. */
-  async function finish(turn: Turn, looked: Looked): Promise<JsonBytes> {
+  /** Ends a turn: keeps what the client is sent, then says it. @param keeping if that has begun already */
+  async function finish(turn: Turn, looked: Looked, keeping?: Promise<SlidingRecord>): Promise<JsonBytes> {
     const { by, request, connection, record, name, tag, from } = turn
     const { asked } = request
     if (looked.answer === undefined) return unchanged(by, request, looked.lists)
     const { answer, now, isEmpty } = looked
     // An answer without news is not written down: the client stays where it is, and the next look begins there.
     const stays = isEmpty && answer.rooms !== undefined && request.pos !== undefined
-    const kept = answer.rooms && !stays ? await connections.advance(connection, record, answer.rooms) : record
+    const kept =
+      answer.rooms && !stays ? await (keeping ?? connections.advance(connection, record, answer.rooms)) : record
     const next = positionAfter(asked, answer, now, kept.version)
     const isThere = stays || (from !== undefined && isEmpty && isSameIn(next, from))
     const pos = isThere ? request.pos! : encodePos(next, tag)
@@ -138,17 +141,27 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
     return new JsonBytes().text(`{"pos":${JSON.stringify(pos)}`).append(answer.rest)
   }
 
+  /** The first answer of a connection. What it says of rooms is written down while the rest of it is read. */
+  async function begin(turn: Turn, end: TurnEnd): Promise<JsonBytes> {
+    let keeping: Promise<SlidingRecord> | undefined
+    const looked = await lookAt(turn, (rooms) => {
+      // The write of the request that came after this one must come after this write.
+      if (end.isSuperseded) return
+      keeping = connections.advance(turn.connection, turn.record, rooms)
+      // Who waits for it hears of a failure; if the look fails, nobody does.
+      keeping.catch(() => {})
+    })
+    if (end.isSuperseded) throw new ProtocolError('M_UNKNOWN_POS', 'Another request began this connection anew.')
+    return finish(turn, looked, keeping)
+  }
+
   async function answerTo(by: Requester, request: SlidingRequest): Promise<JsonBytes> {
     const turn = await turnOf(by, request)
     const { name } = turn
     const end = oneAtATime.begin(name, request.signal)
     try {
       // A new connection is answered at once.
-      if (turn.from === undefined) {
-        const looked = await lookAt(turn)
-        if (end.isSuperseded) throw new ProtocolError('M_UNKNOWN_POS', 'Another request began this connection anew.')
-        return await finish(turn, looked)
-      }
+      if (turn.from === undefined) return await begin(turn, end)
       const patience = { deadline: clock.now() + request.timeoutMs, signal: end }
       const isPatient = request.timeoutMs > 0
       const looked = isPatient ? await parts.awaitNews(by, patience, () => lookAt(turn)) : await lookAt(turn)
