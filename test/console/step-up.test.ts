@@ -102,18 +102,23 @@ describe('a tool with an access token', () => {
   })
 })
 
-/** What destroys for good, or gives power over accounts or rooms, and acts on many accounts. */
+/** What destroys for good, ends sessions, or gives power over accounts or rooms, and acts on many accounts. */
 const GRAVE = [
   'DELETE /_hearth/admin/v1/identity/people/{person}',
+  'DELETE /_hearth/admin/v1/room_reports/{reportId}',
+  'DELETE /_synapse/admin/v1/event_reports/{reportId}',
   'DELETE /_synapse/admin/v1/media/{serverName}/{mediaId}',
   'DELETE /_synapse/admin/v1/rooms/{roomIdOrAlias}/forward_extremities',
   'DELETE /_synapse/admin/v1/rooms/{roomId}',
+  'DELETE /_synapse/admin/v1/user_reports/{reportId}',
   'DELETE /_synapse/admin/v1/users/{userId}/media',
   'DELETE /_synapse/admin/v2/rooms/{roomId}',
+  'DELETE /_synapse/admin/v2/users/{userId}/devices/{deviceId}',
   'POST /_hearth/admin/v1/crowds/quarantine',
   'POST /_hearth/admin/v1/crowds/redact',
   'POST /_hearth/admin/v1/crowds/restrain',
   'POST /_hearth/admin/v1/signing_key/rotate',
+  'POST /_hearth/admin/v1/users/{userId}/logout',
   'POST /_synapse/admin/v1/deactivate/{userId}',
   'POST /_synapse/admin/v1/media/delete',
   'POST /_synapse/admin/v1/purge_history/{roomId}/{upTo}',
@@ -121,6 +126,8 @@ const GRAVE = [
   'POST /_synapse/admin/v1/rooms/{roomIdOrAlias}/make_room_admin',
   'POST /_synapse/admin/v1/user/{userId}/redact',
   'POST /_synapse/admin/v1/users/{userId}/login',
+  'POST /_synapse/admin/v2/users/{userId}/delete_devices',
+  'PUT /_hearth/admin/v1/policy_lists/{roomId}',
   'PUT /_synapse/admin/v1/users/{userId}/admin',
   'PUT /_synapse/admin/v2/users/{userId}',
 ]

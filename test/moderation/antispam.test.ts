@@ -160,6 +160,23 @@ describe('the antispam service', () => {
     service.behaves((_question, _body, reply) => void reply.end('{}'))
   })
 
+  test('that has trouble with one event lets nobody else through until it has answered the ping', async () => {
+    await office.server.restart({ moderation: { antispam: { timeout_ms: 2_000 } } } as never)
+    let answerPing = (): void => {}
+    service.behaves((question, { event }, reply) => {
+      if (event?.content.body === 'bad luck') reply.destroy()
+      else if (question === 'ping') answerPing = () => reply.end('{}')
+      else reply.writeHead(403).end('{}')
+    })
+    const path = `/rooms/${enc(room)}/send/m.room.message/bad-luck`
+    expect((await ask(bob, 'PUT', path, { msgtype: 'm.text', body: 'bad luck' })).status).toBe(200)
+    await waitUntil('the ping', () => service.asked.at(-1)!.question === 'ping')
+    const others = Promise.all([send(bob), send(bob), send(alice)])
+    answerPing()
+    expect((await others).map(({ status }) => status)).toEqual([403, 403, 403])
+    service.behaves((_question, _body, reply) => void reply.end('{}'))
+  })
+
   test('is asked about all, however many come at once', async () => {
     await office.server.restart({ moderation: { antispam: { timeout_ms: 10_000 } } } as never)
     service.behaves((question, _body, reply) => {

@@ -42,6 +42,8 @@ export interface Devices {
    * no devices.
    */
   remove(userNid: number, deviceIds: readonly string[]): Promise<void>
+  /** Removes those of these devices that nobody has used since a moment. Gives them. */
+  removeUnused(userNid: number, deviceIds: readonly string[], since: number): Promise<readonly string[]>
   /**
    * Removes all devices, or all but one, and what would still allow a login: login tokens, browsers that are signed in, and grants that no
    * app has used yet.
@@ -79,20 +81,30 @@ export function createDevices(deps: {
     await deviceLists.change(userNid, async () => ({ audience: 'sharing', result: undefined, devices: [deviceId] }))
   }
 
-  async function remove(userNid: number, deviceIds: readonly string[]): Promise<void> {
+  async function removeUnused(
+    userNid: number,
+    deviceIds: readonly string[],
+    since: number | undefined,
+  ): Promise<readonly string[]> {
     const possible = deviceIds.filter((deviceId) => !deviceId.includes('\0'))
-    if (possible.length === 0) return
-    await deviceLists.change(userNid, async (tx) => {
-      const removed = await deleteDevices(tx, userNid, possible)
-      return { audience: removed.length > 0 ? 'sharing' : 'nobody', result: undefined, devices: removed }
+    if (possible.length === 0) return []
+    const gone = await deviceLists.change(userNid, async (tx) => {
+      const removed = await deleteDevices(tx, userNid, possible, since)
+      return { audience: removed.length > 0 ? 'sharing' : 'nobody', result: removed, devices: removed }
     })
     for (const deviceId of possible) sessions.forget(userNid, deviceId)
+    return gone
+  }
+
+  async function remove(userNid: number, deviceIds: readonly string[]): Promise<void> {
+    await removeUnused(userNid, deviceIds, undefined)
   }
 
   return {
     get,
     announce,
     remove,
+    removeUnused,
     list: async (userNid) => (await listDevices(db, userNid)).map(toDevice),
     async make(userNid, deviceId, name) {
       if ((await findDevice(db, userNid, deviceId)) !== undefined) return false

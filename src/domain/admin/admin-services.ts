@@ -181,7 +181,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     }),
     approvals: createApprovals({ config, db, sessions, deactivation }),
     reportInbox: createReportInbox({ db, clock, desk: reports }),
-    staleDevices: createStaleDevices({ config, db, clock, devices, audit }),
+    staleDevices: createStaleDevices({ config, db, clock, sessions, devices, audit }),
     newcomers:
       config.registration.auto_join.rooms.length === 0
         ? undefined

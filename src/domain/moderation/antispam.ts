@@ -16,7 +16,7 @@ export interface Antispam {
   /** Whether it is asked this. */
   asks(question: AntispamQuestion): boolean
   /**
-   * Resolves if it is allowed, or not answered and answers are optional. A service that did not answer, and does not answer a ping either, is
+   * Resolves if it is allowed, or not answered and answers are optional, after at most twice the time for an answer. A service that did not answer, and does not answer a ping either, is
    * left alone for a few seconds, so that nobody else waits for it. One that does had trouble with that question only.
    *
    * @throws ProtocolError `M_FORBIDDEN` with the service's words; 503 `M_UNKNOWN` if there is no answer and one is needed
@@ -44,30 +44,34 @@ export function createAntispam(parts: {
   const base = url.replace(/\/$/, '')
   const places = new AskingPlaces(MAX_ANTISPAM_AT_ONCE)
   let restsUntil = 0
+  /** While it is sent a ping, the next questions wait for what comes of it: who makes it fail once must not open the door for all others. */
+  let pinging: Promise<void> | undefined
 
   const post = (path: string, body: JsonObject, timeoutMs: number) =>
     askAntispam(client, { url: `${base}/${path}`, token, body, timeoutMs, maxBytes: MAX_ANTISPAM_BYTES })
 
-  /** It is not asked anything until it has answered the ping, or the rest is over. */
-  function leaveAlone(question: AntispamQuestion): void {
-    if (clock.now() < restsUntil) return
+  async function ping(question: AntispamQuestion): Promise<void> {
+    const { verdict } = await post('ping', { id: String(clock.now()) }, timeoutMs)
+    pinging = undefined
+    if (verdict !== 'unavailable') return
     restsUntil = clock.now() + ANTISPAM_REST_MS
-    void post('ping', { id: String(clock.now()) }, timeoutMs).then(({ verdict }) => {
-      if (verdict !== 'unavailable') restsUntil = 0
-      else log.warn({ question }, 'the antispam service did not answer, and is left alone for some seconds')
-    })
+    log.warn({ question }, 'the antispam service did not answer, and is left alone for some seconds')
   }
 
   async function verdictOf(question: AntispamQuestion, body: JsonObject): Promise<AntispamVerdict> {
-    const begun = performance.now()
+    let begun = performance.now()
     // Who fills all places must not be let through for that: the next ones wait.
     if (!(await places.enter(EVERYBODY, MAX_ANTISPAM_AT_ONCE, AbortSignal.timeout(timeoutMs)))) {
       return { verdict: 'unavailable' }
     }
     try {
+      if (pinging) {
+        await pinging
+        begun = performance.now()
+      }
       if (clock.now() < restsUntil) return { verdict: 'unavailable' }
       const answer = await post(question, body, Math.max(timeoutMs - (performance.now() - begun), LEAST_MS))
-      if (answer.verdict === 'unavailable') leaveAlone(question)
+      if (answer.verdict === 'unavailable' && clock.now() >= restsUntil) pinging ??= ping(question)
       return answer
     } finally {
       places.leave(EVERYBODY)

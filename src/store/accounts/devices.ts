@@ -73,31 +73,37 @@ export async function findUnusedDevices(reader: Reader, userNid: number, keep: n
   return rows.map((row) => row.device_id)
 }
 
-/**
- * Devices of people that nobody has used for so long, by user; nobody uses a dehydrated one. Time in which no device at all was seen does
- * not count: the server was away, or was restored. Reads all devices.
- */
+/** Devices of people that nobody has used since a moment, by user; nobody uses a dehydrated one. Reads all devices. */
 export function findStaleDevices(
   reader: Reader,
-  { now, unusedMs }: { readonly now: number; readonly unusedMs: number },
+  unusedSince: number,
   atMost: number,
 ): Promise<{ readonly user_nid: number; readonly user_id: UserId; readonly device_ids: readonly string[] }[]> {
   return reader.query(
     `SELECT d.user_nid, u.user_id, array_agg(d.device_id ORDER BY d.device_id) AS device_ids
      FROM device d JOIN account a USING (user_nid) JOIN matrix_user u USING (user_nid)
-     WHERE coalesce(d.last_seen_at, d.created_at) < least($1, (SELECT max(coalesce(last_seen_at, created_at)) FROM device)) - $2
-       AND a.appservice_id IS NULL
+     WHERE coalesce(d.last_seen_at, d.created_at) < $1 AND a.appservice_id IS NULL
        AND NOT EXISTS (SELECT FROM dehydrated_device h WHERE h.user_nid = d.user_nid AND h.device_id = d.device_id)
-     GROUP BY d.user_nid, u.user_id LIMIT $3`,
-    [now, unusedMs, atMost],
+     GROUP BY d.user_nid, u.user_id LIMIT $2`,
+    [unusedSince, atMost],
   )
 }
 
-/** Removes devices with their tokens, keys, signatures and waiting messages. Gives the devices that existed. */
-export async function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly string[]): Promise<string[]> {
+/**
+ * Removes devices with their tokens, keys, signatures and waiting messages. Gives the devices that existed.
+ *
+ * @param unusedSince removes only those that nobody has used since then
+ */
+export async function deleteDevices(
+  tx: Tx,
+  userNid: number,
+  deviceIds: readonly string[],
+  unusedSince = Number.MAX_SAFE_INTEGER,
+): Promise<string[]> {
   const rows = await tx.query<{ device_id: string }>(
     `WITH gone AS (
-       DELETE FROM device WHERE user_nid = $1 AND device_id = ANY($2::text[]) RETURNING device_id
+       DELETE FROM device WHERE user_nid = $1 AND device_id = ANY($2::text[]) AND coalesce(last_seen_at, created_at) < $3
+       RETURNING device_id
      ), signed AS (
        DELETE FROM key_signature WHERE target_nid = $1 AND target IN (SELECT device_id FROM gone)
      ), sent AS (
@@ -106,7 +112,7 @@ export async function deleteDevices(tx: Tx, userNid: number, deviceIds: readonly
        DELETE FROM key_signature WHERE signer_nid = $1 AND signer_key IN (SELECT 'ed25519:' || device_id FROM gone)
      )
      SELECT device_id FROM gone`,
-    [userNid, deviceIds],
+    [userNid, deviceIds, unusedSince],
   )
   return rows.map((row) => row.device_id)
 }

@@ -9,7 +9,8 @@ export interface NewcomerRow {
   readonly is_guest: boolean
   /** An operator has not let them in yet. */
   readonly awaits_approval: boolean
-  /** The account has ended, or is locked: nobody is led anywhere. */
+  readonly is_locked: boolean
+  /** The account has ended. */
   readonly is_shut: boolean
   readonly attempts: number
 }
@@ -27,8 +28,8 @@ export function claimNewcomers(tx: Tx, now: number, leasedUntil: number, atMost:
     `UPDATE newcomer n SET due_at = $2, attempts = attempts + 1 FROM account a JOIN matrix_user u USING (user_nid)
      WHERE a.user_nid = n.user_nid AND n.user_nid IN (
        SELECT user_nid FROM newcomer WHERE due_at <= $1 ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
-     RETURNING n.user_nid, u.user_id, a.is_guest, a.awaits_approval,
-       a.deactivated_at IS NOT NULL OR (a.is_locked AND NOT a.awaits_approval) AS is_shut, n.attempts`,
+     RETURNING n.user_nid, u.user_id, a.is_guest, a.awaits_approval, a.is_locked,
+       a.deactivated_at IS NOT NULL AS is_shut, n.attempts`,
     [now, leasedUntil, atMost],
   )
 }

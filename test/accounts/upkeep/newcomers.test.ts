@@ -106,4 +106,34 @@ describe('a newcomer', () => {
     await waitUntil('the end', async () => (await left()) === 0)
     expect(await memberships(gwen)).toEqual([])
   })
+
+  test('who is locked is led when they are let in again', async () => {
+    const hall = await roomOf('#town-hall:localhost')
+    await office.server.restart({ registration: { approval: false, auto_join: { rooms: [] } } } as never)
+    const hope = await register(office.api, 'hope')
+    const lock = (locked: boolean) =>
+      office.api.call('PUT', `/_matrix/client/v1/admin/lock/${enc(hope.userId)}`, {
+        token: office.boss.token,
+        body: { locked },
+      })
+    await lock(true)
+    const due = 'UPDATE newcomer SET due_at = 0'
+    await office.server.database.db.tx((tx) =>
+      tx.query('INSERT INTO newcomer (user_nid, due_at) SELECT user_nid, 0 FROM matrix_user WHERE user_id = $1', [
+        hope.userId,
+      ]),
+    )
+    await office.server.restart({ registration: { auto_join: { rooms: ['#town-hall:localhost'] } } } as never)
+    await waitUntil('a look at her', async () => {
+      const rows = await office.server.database.db.query('SELECT 1 FROM newcomer WHERE due_at > $1', [
+        Date.now() + 60_000,
+      ])
+      return rows.length === 1
+    })
+    await lock(false)
+    expect(await roomsOf(hope)).toEqual([])
+    await office.server.database.db.tx((tx) => tx.query(due))
+    await inside(hope, [hall])
+    await waitUntil('the end', async () => (await left()) === 0)
+  })
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStatistics } from '../../../src/domain/admin/statistics.ts'
+import { waitUntil } from '../../support/wait.ts'
 import { type Office, openOffice } from '../office.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -30,4 +31,26 @@ test('people count as active for thirty days after they were here; guests and wh
   expect(later.latestMonthlyActiveUsers()).toBeNaN()
   expect(await later.monthlyActiveUsers()).toBe(0)
   expect(later.latestMonthlyActiveUsers()).toBe(0)
+})
+
+test('on a small server the number that is shown follows within seconds, with those who were just seen', async () => {
+  const { db } = office.server.database
+  let [ahead, flushed] = [0, 0]
+  const flush = async () => void flushed++
+  const shown = createStatistics({ db, clock: { now: () => Date.now() + ahead }, sessions: { flush } })
+  expect(shown.latestMonthlyActiveUsers()).toBeNaN()
+  const first = await waitUntil('a number', async () => {
+    const latest = shown.latestMonthlyActiveUsers()
+    return !Number.isNaN(latest) && { latest }
+  })
+  const fresh = await office.person('fresh')
+  await db.tx((tx) =>
+    tx.query(
+      'UPDATE account SET last_active_at = $2 FROM matrix_user u WHERE u.user_nid = account.user_nid AND user_id = $1',
+      [fresh.userId, Date.now()],
+    ),
+  )
+  ahead = 30_000
+  await waitUntil('the next number', async () => shown.latestMonthlyActiveUsers() === first.latest + 1)
+  expect(flushed).toBeGreaterThan(1)
 })

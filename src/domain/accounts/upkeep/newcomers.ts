@@ -109,6 +109,10 @@ export function createNewcomers(deps: {
     if (row.awaits_approval && !row.is_shut) {
       return db.tx((tx) => postponeNewcomer(tx, nid, clock.now() + WAITING_MS, attempts - 1))
     }
+    // They are led when they are let in again.
+    if (row.is_locked && !row.is_shut) {
+      return db.tx((tx) => postponeNewcomer(tx, nid, clock.now() + LONGEST_PAUSE_MS, attempts - 1))
+    }
     const isOver = row.is_shut || (row.is_guest && !guests)
     if (isOver || (await leadIntoAll(row)) || attempts >= MAX_ATTEMPTS) return db.tx((tx) => deleteNewcomer(tx, nid))
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), LONGEST_PAUSE_MS)
@@ -119,7 +123,8 @@ export function createNewcomers(deps: {
     async continueDue() {
       const now = clock.now()
       const due = await db.tx((tx) => claimNewcomers(tx, now, now + LEASE_MS, AT_ONCE))
-      for (const row of due) await take(row)
+      // A room of a server that does not answer holds up nobody else.
+      await Promise.all(due.map(take))
       return due.length
     },
   }

@@ -3,7 +3,7 @@ import { reportIdOf } from './report-id.ts'
 
 export const deleteEventReport = endpoint(
   'DELETE /_synapse/admin/v1/event_reports/{reportId}',
-  { auth: 'admin' },
+  { auth: 'admin', grave: true },
   async ({ params }, { admin }) => {
     await admin.reports.remove('event', reportIdOf(params.reportId))
     return {}

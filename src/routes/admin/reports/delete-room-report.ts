@@ -3,7 +3,7 @@ import { reportIdOf } from './report-id.ts'
 
 export const deleteRoomReport = endpoint(
   'DELETE /_hearth/admin/v1/room_reports/{reportId}',
-  { auth: 'admin' },
+  { auth: 'admin', grave: true },
   async ({ params }, { admin }) => {
     await admin.reports.remove('room', reportIdOf(params.reportId))
     return {}

@@ -2,6 +2,6 @@ import { AnyObject, endpoint } from '../../../http/endpoint.ts'
 
 export const logOutUser = endpoint(
   'POST /_hearth/admin/v1/users/{userId}/logout',
-  { auth: 'admin', body: AnyObject, bodyOptional: true },
+  { auth: 'admin', grave: true, body: AnyObject, bodyOptional: true },
   async ({ params }, { admin }) => ({ devices: await admin.users.logOut(params.userId) }),
 )
