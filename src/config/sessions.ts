@@ -14,7 +14,7 @@ export const userSessionsSection = section('How long a login lasts.', {
     87_600,
   ),
   remove_devices_after_days: integer(
-    'Devices that were not seen for this long are removed, with their logins, keys and waiting messages; 0: none. Those of bridges stay. What only such a device could decrypt is lost to its user, unless they have a backup of keys. After an outage longer than this, or a restore of an older backup, set it to 0 until people were back.',
+    'Devices that were not seen on so many days on which the server ran are removed, with their logins, keys and waiting messages; 0: none. Those of bridges stay. What only such a device could decrypt is lost to its user, unless they have a backup of keys. The server notes these days from the first start of a release that has this option, so nothing is removed before as many have passed.',
     0,
     0,
     36_500,
