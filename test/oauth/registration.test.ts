@@ -33,15 +33,15 @@ describe('the metadata of the server', () => {
   })
 
   it.each([
-    ['switched off', { public_base_url: 'https://hs.example', oauth: { enabled: false } }],
-    ['without a public address', {}],
-    ['without TLS', { public_base_url: 'http://hs.example' }],
-  ])('is not there if OAuth is %s', async (_what, values) => {
+    ['switched off', 'oauth.enabled', { public_base_url: 'https://hs.example', oauth: { enabled: false } }],
+    ['without a public address', 'public_base_url', {}],
+    ['without TLS', 'public_base_url', { public_base_url: 'http://hs.example' }],
+  ])('is not there if OAuth is %s, and says which option that is', async (_what, option, values) => {
     const server = await startAccountServer(values)
     for (const path of ['v1/auth_metadata', 'unstable/org.matrix.msc2965/auth_metadata']) {
       const answer = await fetch(`${server.baseUrl}/_matrix/client/${path}`)
       expect(answer.status).toBe(404)
-      expect(await answer.json()).toMatchObject({ errcode: 'M_UNRECOGNIZED' })
+      expect(await answer.json()).toMatchObject({ errcode: 'M_UNRECOGNIZED', error: expect.stringContaining(option) })
     }
     expect((await fetch(`${server.baseUrl}/_hearth/oauth/authorize`)).status).toBe(404)
     await server.close()

@@ -36,6 +36,13 @@ export function isOauthServed({ oauth, public_base_url }: OauthConfig): boolean 
   return public_base_url.startsWith('https:') || LOOPBACK.test(public_base_url)
 }
 
+/** Why clients cannot sign in by OAuth, and what operators do about it, where it is not served. */
+export function whyNotServed({ oauth, public_base_url }: OauthConfig): string {
+  if (!oauth.enabled) return 'Clients do not sign in by OAuth here: it is switched off (`oauth.enabled`).'
+  const what = public_base_url === undefined ? 'which is not set' : `which is ${public_base_url}`
+  return `Clients cannot sign in by OAuth here: it needs \`public_base_url\` with https, ${what}.`
+}
+
 /** The identifier of this authorisation server. */
 export const issuerOf = (config: OauthConfig): string => `${publicBaseUrl(config)}/`
 
