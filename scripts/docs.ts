@@ -261,6 +261,8 @@ Every web page is a template too, in the same folders, of the brand \`default\`.
 each page. \`hearth identity preview-page NAME --language TAG > page.html\` renders one, and \`hearth identity preview-page --help\` lists them.
 
 A \`.page\` begins with \`Heading:\`, and optionally \`Subheading:\` and \`Footer:\`; after an empty line follows HTML.
+\`errors.txt\` says errors in the language of a page: a line for each, the server's own sentence, \` = \` and what a person reads. \`en/errors.txt\` says more.
+
 \`frame.html\` is around every page. It holds the style and the flame, which you may replace by an SVG of your own. The frame in
 \`default/en\` is used for all languages that have none.
 

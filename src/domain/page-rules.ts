@@ -143,6 +143,7 @@ export const PAGES = {
   'oauth-return.page': { values: ['client', 'link'], needs: ['link'] },
   'oauth-refused.page': { values: ['reason'] },
   'oauth-ended.page': { values: [] },
+  'error.page': { values: ['problem'] },
   'account-form-expired.page': { values: [] },
   'console-refused.page': { values: ['user_id'] },
   'account-sign-in.page': {

@@ -19,7 +19,7 @@ import type { Compression } from './compression.ts'
 import { cookieIn } from './cookie.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
-import { sendReply } from './reply.ts'
+import { sendError, sendReply } from './reply.ts'
 import { MountedRequest, type PathParams, type RouteFacts, templateOf } from './request.ts'
 import type { Role } from './role.ts'
 import { challengeOf } from './uia.ts'
@@ -295,9 +295,19 @@ export function rolePlugin<By extends Caller>(
   return (app, deps, done) => {
     app.decorateRequest('caller', undefined).decorateRequest('claim', undefined)
     const role = roleOf(deps.services)
+    if (role.errorPage) answerBrowsers(app, role.errorPage, deps)
     for (const endpoint of endpointsOf(deps.services)) mountOne(app, endpoint, role, deps)
     done()
   }
+}
+
+/** Browsers show JSON to people who can do nothing with it. */
+function answerBrowsers(app: FastifyInstance, errorPage: NonNullable<Role['errorPage']>, { log }: MountDeps): void {
+  app.setErrorHandler((error, { headers }, reply) => {
+    const isBrowser = /\btext\/html\b/i.test(headers.accept ?? '')
+    const pageOf = (refusal: ProtocolError) => errorPage(refusal, headers['accept-language'])
+    return sendError(reply, error, log, isBrowser ? pageOf : undefined)
+  })
 }
 
 function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, role: Role<By>, deps: MountDeps): void {

@@ -88,8 +88,16 @@ function retryAfter(extra: JsonObject): string | undefined {
   return typeof ms === 'number' ? String(Math.max(1, Math.ceil(ms / 1000))) : undefined
 }
 
-/** The one place that turns an error into HTTP. An error other than `ProtocolError` is logged, and the client gets no details. */
-export function sendError(reply: FastifyReply, thrown: unknown, log: Logger): FastifyReply {
+/**
+ * The one place that turns an error into HTTP. An error other than `ProtocolError` is logged, and the client gets no details. `pageOf` makes a
+ * page of it; without one it is JSON.
+ */
+export function sendError(
+  reply: FastifyReply,
+  thrown: unknown,
+  log: Logger,
+  pageOf?: (error: ProtocolError) => RawReply,
+): FastifyReply {
   let error = toProtocolError(thrown)
   if (error === undefined) {
     const { request } = reply
@@ -101,5 +109,9 @@ export function sendError(reply: FastifyReply, thrown: unknown, log: Logger): Fa
   partWith(reply)
   // The body that failed before its first byte may have been a compressed one.
   reply.removeHeader('content-encoding')
+  if (pageOf !== undefined) {
+    const { headers, body } = pageOf(error)
+    return sendWhole(reply.code(error.status).headers(headers), body as string)
+  }
   return sendJson(reply.code(error.status), JSON.stringify(error))
 }

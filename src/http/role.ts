@@ -1,9 +1,9 @@
-import type { Errcode } from '../core/errors.ts'
+import type { Errcode, ProtocolError } from '../core/errors.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { AppserviceRequester } from '../domain/appservices/requester.ts'
 import type { Claim, SignedRequest } from '../domain/federation/signed-requests.ts'
 import type { Caller } from './caller.ts'
-import type { Endpoint, Reply } from './endpoint.ts'
+import type { Endpoint, RawReply, Reply } from './endpoint.ts'
 import type { EndpointRequest } from './request.ts'
 
 /** Error codes for the same mistake that differ between the client and the identity interface. */
@@ -59,6 +59,8 @@ export interface Role<By extends Caller = Caller> {
   admit?(caller: By, endpoint: Endpoint): void | Promise<void>
   /** Runs the handler of an endpoint, for example in a queue. */
   perform?(endpoint: Endpoint, request: EndpointRequest, handle: () => Promise<Reply> | Reply): Promise<Reply> | Reply
+  /** A page that tells a person in a browser of an error, in roles whose endpoints people open. */
+  errorPage?(error: ProtocolError, acceptLanguage: string | undefined): RawReply
   /** Records that the holder of a token made a request. */
   seen?(caller: By, ip: () => string, userAgent: string | undefined): void
 }

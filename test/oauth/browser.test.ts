@@ -175,6 +175,7 @@ describe.skipIf(chromiumPath() === undefined)('matrix-js-sdk and a person with a
   })
 
   it('see each other page', async () => {
+    let german: Page | undefined
     for (const [path, heading, name] of [
       ['/_hearth/account/password', 'Change the password', 'password'],
       ['/_hearth/account/keys', 'Allow a reset of your keys?', 'keys'],
@@ -188,6 +189,11 @@ describe.skipIf(chromiumPath() === undefined)('matrix-js-sdk and a person with a
       await page.goto(world.origin + path)
       await shows(page, heading)
       await look(name)
+      if (pictures === undefined) continue
+      german ??= await newPage('de-DE')
+      await german.context().addCookies(await page.context().cookies())
+      await german.goto(world.origin + path)
+      await look(`${name}-de`, german)
     }
     await page.goto(`${world.origin}/_hearth/account`)
     await button('Sign out of this page')

@@ -172,3 +172,17 @@ describe('a browser that is signed in', () => {
     expect(page.text).not.toContain('wrong"')
   })
 })
+
+describe('an error', () => {
+  it('is a page in their language for people in a browser, and JSON for apps', async () => {
+    const address = `${world.origin}/_hearth/account/sign-in?next=a&next=b`
+    const page = await fetch(address, { headers: { accept: 'text/html,*/*', 'accept-language': 'de' } })
+    expect(page.status).toBe(400)
+    expect(page.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+    const text = await page.text()
+    expect(text).toContain('<h1>Das hat nicht geklappt</h1>')
+    expect(text).toContain('Diese Angabe kann nicht angenommen werden.')
+    const json = await fetch(address, { headers: { accept: 'application/json' } })
+    expect([json.status, await json.json()]).toEqual([400, expect.objectContaining({ errcode: 'M_INVALID_PARAM' })])
+  })
+})

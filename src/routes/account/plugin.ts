@@ -1,6 +1,6 @@
 import { rolePlugin } from '../../http/mount.ts'
-import { clientRole } from '../client/role.ts'
 import { accountEndpoints } from './index.ts'
+import { personRole } from './role.ts'
 
 /** Pages on which people sign in and look after their account. */
-export const accountPlugin = rolePlugin(() => accountEndpoints, clientRole)
+export const accountPlugin = rolePlugin(() => accountEndpoints, personRole)

@@ -1,6 +1,6 @@
 import { rolePlugin } from '../../http/mount.ts'
-import { clientRole } from '../client/role.ts'
+import { personRole } from '../account/role.ts'
 import { oauthEndpoints } from './index.ts'
 
 /** The endpoints of the authorisation server; none if it is switched off. */
-export const oauthPlugin = rolePlugin(({ oauth }) => (oauth.isServed ? oauthEndpoints : []), clientRole)
+export const oauthPlugin = rolePlugin(({ oauth }) => (oauth.isServed ? oauthEndpoints : []), personRole)
