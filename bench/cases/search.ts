@@ -2,7 +2,7 @@ import pg from 'pg'
 import { makeCommunity } from '../community.ts'
 import { latenciesOf, type Measurement, measurement, now } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
-import { openTarget } from '../target.ts'
+import { costOf, openTarget } from '../target.ts'
 
 export const BENCHMARK = 'search'
 const MESSAGES = 1_000_000
@@ -28,19 +28,24 @@ export async function measureSearch(options: BenchOptions): Promise<Measurement[
     const measured: Measurement[] = []
     for (const order_by of ['rank', 'recent'] as const) {
       const values: number[] = []
-      for (let count = 0; count < SEARCHES; count++) {
-        const search_term = `word${frequent(count)} word${frequent(count * 7 + 3)}`
-        const begun = now()
-        await api.call('POST', '/search', {
-          token,
-          body: { search_categories: { room_events: { search_term, order_by } } },
-        })
-        values.push(now() - begun)
-      }
+      const { serverCpuMs, postgresCpuMs } = await costOf(target, async () => {
+        for (let count = 0; count < SEARCHES; count++) {
+          const search_term = `word${frequent(count)} word${frequent(count * 7 + 3)}`
+          const begun = now()
+          await api.call('POST', '/search', {
+            token,
+            body: { search_categories: { room_events: { search_term, order_by } } },
+          })
+          values.push(now() - begun)
+        }
+        return SEARCHES
+      })
       const p95 = values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.95)]!
       const note = `p95 ${p95.toFixed(1)} ms, ${bytes.toFixed(0)} bytes a message`
       const variant = `two words in ${MESSAGES.toLocaleString('en')} messages, by ${order_by}`
-      measured.push(measurement({ benchmark: BENCHMARK, variant, ...latenciesOf(values), note }))
+      measured.push(
+        measurement({ benchmark: BENCHMARK, variant, ...latenciesOf(values), serverCpuMs, postgresCpuMs, note }),
+      )
     }
     await api.close()
     return measured

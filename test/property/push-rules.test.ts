@@ -2,9 +2,12 @@ import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import type { UserId } from '../../src/core/ids.ts'
 import type { JsonObject, JsonValue } from '../../src/core/json.ts'
+import { compileRuleset } from '../../src/core/push/compiled-rules.ts'
 import { CALL_INVITE, evaluateDefaults, isNotifiable } from '../../src/core/push/default-rules.ts'
 import { standsOutFor } from '../../src/core/push/highlights.ts'
-import type { PushEvent } from '../../src/core/push/pushed-event.ts'
+import type { OwnRule, OwnRules } from '../../src/core/push/own-rules.ts'
+import { type PushEvent, PushedEvent } from '../../src/core/push/pushed-event.ts'
+import { outcomeForUser } from '../../src/core/push/shared-outcome.ts'
 
 const members = [
   { userId: '@ann:x.example', displayName: 'Ann-Marie' },
@@ -81,5 +84,94 @@ describe('the quick answers are those of the rules', () => {
   it('isNotifiable is evaluateDefaults for a member whom the event does not concern', () => {
     const stranger = { userId: '@stranger:x.example', displayName: undefined, ...context(0) }
     fc.assert(fc.property(event, (sent) => isNotifiable(sent) === evaluateDefaults(sent, stranger).notify))
+  })
+})
+
+const ROOM = '!room:x.example'
+const actions = fc.constantFrom<OwnRule['actions']>([], ['notify'], ['notify', { set_tweak: 'highlight' }])
+const condition = fc.constantFrom<JsonObject>(
+  { kind: 'contains_display_name' },
+  { kind: 'event_match', key: 'content.body', pattern: 'ann' },
+  { kind: 'event_match', key: 'room_id', pattern: ROOM },
+  { kind: 'event_match', key: 'room_id', pattern: '!other:x.example' },
+  { kind: 'event_match', key: 'sender', pattern: '@c:x.example' },
+  { kind: 'room_member_count', is: '>3' },
+  { kind: 'sender_notification_permission', key: 'room' },
+  { kind: 'io.element.msc4306.thread_subscription', subscribed: true },
+  { kind: 'unheard_of' },
+)
+const conditional = fc.record({
+  id: fc.constantFrom('a', 'b'),
+  conditions: fc.array(condition, { maxLength: 3 }),
+  actions,
+})
+const own: fc.Arbitrary<OwnRules> = fc.record({
+  own: fc.record({
+    override: fc.array(conditional, { maxLength: 2 }),
+    content: fc.array(fc.record({ id: fc.constant('w'), pattern: word, actions }), { maxLength: 1 }),
+    room: fc.array(fc.record({ id: fc.constantFrom(ROOM, '!other:x.example'), actions }), { maxLength: 1 }),
+    sender: fc.array(fc.record({ id: userId, actions }), { maxLength: 1 }),
+    underride: fc.array(conditional, { maxLength: 1 }),
+  }),
+  changes: fc.dictionary(
+    fc.constantFrom(
+      '.m.rule.master',
+      '.m.rule.is_user_mention',
+      '.m.rule.invite_for_me',
+      '.m.rule.message',
+      '.io.element.msc4306.rule.unsubscribed_thread',
+    ),
+    fc.oneof(fc.record({ enabled: fc.boolean() }), fc.record({ actions })),
+    { maxKeys: 2 },
+  ),
+})
+
+describe('rules of many users', () => {
+  it('give each of them what they give alone', () => {
+    fc.assert(
+      fc.property(
+        fc.array(own, { minLength: 1, maxLength: 3 }),
+        event,
+        fc.constantFrom(0, 50),
+        maybe(userId),
+        (all, sent, power, follower) => {
+          const pushed = new PushedEvent(sent, { roomId: ROOM })
+          const facts = { memberCount: 4, senderPower: power, powerToNotify: () => 50 }
+          const isInThread = follower !== undefined
+          const nobody = { userId: '', displayName: undefined, ...facts, follows: isInThread ? false : undefined }
+          const tried = new Map()
+          return all.every((stored) => {
+            const rules = compileRuleset(stored).inRoom(ROOM)
+            const shared = rules.evaluateForAll(pushed, nobody, tried)
+            return members.every((member) => {
+              const context = { ...member, ...facts, follows: isInThread ? member.userId === follower : undefined }
+              const alone = compileRuleset(stored).evaluate(pushed, context)
+              const isNamed = shared.named === undefined || shared.named.some((ids) => ids.includes(member.userId))
+              const same = JSON.stringify(outcomeForUser(shared, pushed, context)) === JSON.stringify(alone)
+              // Who is not named may be left out without a look, except the sender.
+              const others =
+                isNamed || member.userId === sent.sender || JSON.stringify(shared.outcome) === JSON.stringify(alone)
+              return same && others
+            })
+          })
+        },
+      ),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('are in one group only if they give the same', () => {
+    fc.assert(
+      fc.property(own, own, event, (one, other, sent) => {
+        const [first, second] = [compileRuleset(one).inRoom(ROOM), compileRuleset(other).inRoom(ROOM)]
+        if (first.key !== second.key) return true
+        const pushed = new PushedEvent(sent, { roomId: ROOM })
+        return members.every((member) => {
+          const context = { ...member, memberCount: 4, senderPower: 0, powerToNotify: () => 50 }
+          return JSON.stringify(first.evaluate(pushed, context)) === JSON.stringify(second.evaluate(pushed, context))
+        })
+      }),
+      { numRuns: 1000 },
+    )
   })
 })

@@ -16,7 +16,7 @@ import {
 } from './default-rules.ts'
 import type { OwnRule, OwnRules } from './own-rules.ts'
 import { type PushContext, PushedEvent } from './pushed-event.ts'
-import { evaluateShared, type SharedOutcome } from './shared-outcome.ts'
+import { type DefaultsTried, evaluateShared, type SharedOutcome } from './shared-outcome.ts'
 
 /**
  * How a user's rules in one room differ from the default ones, as far as unread counts go. `default`: not at all. `silent`: no event
@@ -37,7 +37,7 @@ export interface RoomRules {
   readonly length: number
   evaluate(event: PushedEvent, context: PushContext): PushOutcome
   /** What the rules make of an event for all who have them. @param context of nobody, as for `evaluateShared` */
-  evaluateForAll(event: PushedEvent, context: PushContext): SharedOutcome
+  evaluateForAll(event: PushedEvent, context: PushContext, tried: DefaultsTried): SharedOutcome
 }
 
 /** A user's push rules, compiled when they are read or written. Users who have changed none share {@link DEFAULT_PUSH_RULES}. */
@@ -177,7 +177,7 @@ function rulesInRoom(all: readonly CompiledRule[], roomId: string): RoomRules {
     key: sha256Base64(text),
     length: text.length,
     evaluate: (event, context) => evaluateRules(rules, event, context),
-    evaluateForAll: (event, context) => evaluateShared(rules, event, context),
+    evaluateForAll: (event, context, tried) => evaluateShared(rules, event, context, tried),
   }
 }
 

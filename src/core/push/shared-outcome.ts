@@ -1,4 +1,4 @@
-import type { PersonalTest } from './conditions.ts'
+import type { PersonalTest, PushTest } from './conditions.ts'
 import { type CompiledRule, holdForAll, holdForUser, type PushOutcome, SILENCE } from './default-rules.ts'
 import type { PushContext, PushedEvent } from './pushed-event.ts'
 
@@ -12,22 +12,27 @@ export interface SharedOutcome {
   readonly named: readonly (readonly unknown[])[] | undefined
 }
 
+/** Which conditions of server-default rules held for an event. They are the same in most rules, and so are tried once for all. */
+export type DefaultsTried = Map<readonly PushTest[], boolean>
+
 /**
  * Tries rules once for all users who have them.
  *
  * @param context of nobody: without user id and display name. `follows` is undefined if the event is in no thread.
+ * @param tried of the same event and context
  */
 export function evaluateShared(
   rules: readonly CompiledRule[],
   event: PushedEvent,
   context: PushContext,
+  tried: DefaultsTried,
 ): SharedOutcome {
   event.begin()
   const personal: CompiledRule[] = []
   const named: (readonly unknown[])[] = []
   let isForAnybody = false
   for (const rule of rules) {
-    if (!holdForAll(rule.tests, event, context)) continue
+    if (!holds(rule, event, context, tried)) continue
     if (rule.personal.length === 0) return { outcome: rule.outcome, personal, named: isForAnybody ? undefined : named }
     const users = usersNamed(rule.personal, event, context)
     if (users?.length === 0) continue
@@ -36,6 +41,17 @@ export function evaluateShared(
     else named.push(users)
   }
   return { outcome: SILENCE, personal, named: isForAnybody ? undefined : named }
+}
+
+function holds({ id, tests }: CompiledRule, event: PushedEvent, context: PushContext, tried: DefaultsTried): boolean {
+  // Users cannot make rules with such an id.
+  if (!id.startsWith('.')) return holdForAll(tests, event, context)
+  let isHeld = tried.get(tests)
+  if (isHeld === undefined) {
+    isHeld = holdForAll(tests, event, context)
+    tried.set(tests, isHeld)
+  }
+  return isHeld
 }
 
 /** Users among whom are all for whom conditions can hold together. */

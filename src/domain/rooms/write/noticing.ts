@@ -4,7 +4,7 @@ import type { UserId } from '../../../core/ids.ts'
 import { isNotifiable, type PushOutcome } from '../../../core/push/default-rules.ts'
 import { standsOutFor } from '../../../core/push/highlights.ts'
 import { type PushContext, PushedEvent } from '../../../core/push/pushed-event.ts'
-import { outcomeForUser, type SharedOutcome } from '../../../core/push/shared-outcome.ts'
+import { type DefaultsTried, outcomeForUser, type SharedOutcome } from '../../../core/push/shared-outcome.ts'
 import { createOwnReaders, type OwnReader, type RuleGroup } from '../../push/own-readers.ts'
 import { powersOf } from '../../push/push-context.ts'
 import type { PushRules } from '../../push/rules.ts'
@@ -41,6 +41,7 @@ interface Trial {
   readonly event: PushedEvent
   /** Of nobody in particular. */
   readonly context: PushContext
+  readonly tried: DefaultsTried
   readonly followers: ReadonlySet<number> | undefined
   readonly nids: ReadonlyMap<UserId, number>
   /** Whether it counts for all who have the default rules. */
@@ -89,7 +90,7 @@ export function createNoticing({
             ...{ userId: '', displayName: undefined, memberCount: room.counts.join, senderPower, powerToNotify },
             follows: thread && false,
           },
-          ...{ followers: thread?.followers, nids, counts },
+          ...{ tried: new Map(), followers: thread?.followers, nids, counts },
         }
         noticeGroup(trial, group, deaf, found)
       }
@@ -106,7 +107,7 @@ function noticeGroup(
   found: Noticed[],
 ): void {
   const { event, context, followers } = trial
-  const shared = rules.evaluateForAll(event, context)
+  const shared = rules.evaluateForAll(event, context, trial.tried)
   const usual = trial.counts && rules.countsMessages
   const isUsual = ({ notify, highlight }: PushOutcome) => !highlight && notify === usual
   const isForMost = !isUsual(shared.outcome)
