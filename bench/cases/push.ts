@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Account, type Api, createRoom, join, mapConcurrently, openApi, register } from '../../test/support/api.ts'
 import { createAuthority } from '../../test/support/certificate.ts'
 import { newPrefix } from '../community.ts'
 import type { GatewayCommand, GatewayReady, GatewayReport, GatewayTask } from '../drivers/push-gateway.ts'
 import { type Driver, startDriver } from '../drivers/start.ts'
+import { pushFloor } from '../floor/push.ts'
 import { latenciesOf, type Measurement, measurement, now, sharedNow } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
 import { costOf, openTarget, outboundTo, type Target } from '../target.ts'
@@ -36,7 +38,8 @@ export async function measurePush(options: BenchOptions): Promise<Measurement[]>
   const api = openApi(target.baseUrl, { connections: 64 })
   try {
     const scene = await makeScene({ target, api, gateway })
-    return await measureAll(scene, options.seconds)
+    const floor = options.withFloor ? [await pushFloor(BENCHMARK, gateway, readFileSync(authority.file, 'utf8'))] : []
+    return [...(await measureAll(scene, options.seconds)), ...floor]
   } finally {
     await api.close()
     await target.close()
