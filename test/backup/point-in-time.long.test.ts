@@ -84,7 +84,9 @@ describe('hearth restore --to', () => {
   test('refuses a time before the copy, after the log, and none; and what is there already', async () => {
     const target = join(folder, 'refused/data')
     const to = (text: string) => run(['restore', '--to', text, '--even-if-running'], target)
-    expect((await to('2020-01-01T00:00:00Z')).stderr).toContain('no copy of the files of Postgres is from before that time')
+    expect((await to('2020-01-01T00:00:00Z')).stderr).toContain(
+      'no copy of the files of Postgres is from before that time',
+    )
     expect((await to('tomorrow')).code).toBe(2)
     const late = await to(new Date(Date.now() + 3_600_000).toISOString())
     expect(late).toMatchObject({
