@@ -49,6 +49,8 @@ export interface ContextOptions {
   readonly log: Logger
   /** The memory budget for cached rooms; by default that of `limits.ts`. */
   readonly roomMemoryBytes?: number
+  /** Whether the database plans the statements of first syncs at the start; by default it does. */
+  readonly plansAhead?: boolean
 }
 
 /** What a process is to other nodes, if it listens for them. */

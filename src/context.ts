@@ -89,7 +89,7 @@ export async function createContext(options: ContextOptions, amongNodes?: AmongN
   const archives = createArchiveServices({ base, media })
   const federation = createFederationServices({ base, localUsers, sending, roomBase, syncBase, rooms, e2e })
   const calls = createCallServices({ base, accounts, roomBase, rooms })
-  return startAreas({
+  return startAreas(options.plansAhead ?? true, {
     base,
     roomBase,
     addresses,

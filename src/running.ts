@@ -10,9 +10,9 @@ import { levelsOf } from './levels.ts'
 import { homeserverWorkers } from './workers/homeserver-workers.ts'
 
 /** Starts what runs beside the requests. */
-export async function startAreas(areas: Areas): Promise<Context> {
+export async function startAreas(plansAhead: boolean, areas: Areas): Promise<Context> {
   const { metrics, tracing, log, ready } = areas.base
-  const running = runningParts(areas)
+  const running = runningParts(areas, plansAhead)
   await startAll(running)
   metrics.watch(levelsOf(areas))
   return {
@@ -30,7 +30,7 @@ export async function startAreas(areas: Areas): Promise<Context> {
 }
 
 /** What runs beside the requests, in the order in which it is started. It is stopped backwards. */
-function runningParts(areas: Areas): readonly LifecyclePart[] {
+function runningParts(areas: Areas, plansAhead: boolean): readonly LifecyclePart[] {
   const { base, rooms, accounts, addresses, appserviceBase, appservices, eventsOut, media } = areas
   const { sending, newNeighbours } = areas
   const { db, node, outbound, messenger } = base
@@ -58,6 +58,6 @@ function runningParts(areas: Areas): readonly LifecyclePart[] {
     },
     ...homeserverWorkers(areas),
     ...identityWorkers(base, addresses.identity, ownHomeserver),
-    createPlanAhead({ db, serverName: base.config.server_name }),
+    ...(plansAhead ? [createPlanAhead({ db, serverName: base.config.server_name })] : []),
   ]
 }
