@@ -52,7 +52,9 @@ export async function handOver(parts: StoppingParts & PassingParts): Promise<voi
   await app.close()
   await context.close()
   const { farewellMs = NODE_FAREWELL_MS } = parts
-  await endPassing(parts, begun + farewellMs, performance.now() + NODE_SUCCESSION_MS)
+  // Without a farewell nobody sends anything any more, and nothing has to wait for the next node.
+  const patienceMs = farewellMs > 0 ? NODE_SUCCESSION_MS : 0
+  await endPassing(parts, begun + farewellMs, performance.now() + patienceMs)
 }
 
 export interface PassingParts {

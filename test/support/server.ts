@@ -17,6 +17,7 @@ import type { Tracing } from '../../src/domain/tracing.ts'
 import { type RunningServer, startServer as startHearth } from '../../src/server.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
 import { freePort } from './free-port.ts'
+import { IS_TWO_NODES, OF_TWO_NODES, standBeside } from './two-nodes.ts'
 
 export interface TestServer {
   /** In force since the last start. */
@@ -68,7 +69,8 @@ export async function startServer(
   const data_dir = join(tmpdir(), `hearth-test-${randomBytes(8).toString('hex')}`)
   // The same after a restart, so nobody else may be given it meanwhile.
   const listen = { port: await freePort() }
-  let values = merge({ ...DEFAULTS, listen, data_dir }, overrides)
+  const forNodes = IS_TWO_NODES && { ...OF_TWO_NODES, database: { url: database.url } }
+  let values = merge({ ...DEFAULTS, ...forNodes, listen, data_dir }, overrides)
   const configured = () => loadConfig({ values, directory: tmpdir() }).config
   const config = configured()
   const signingKey = keptInMemory(options.signingKey ?? signingKeyFromSeed('ed25519:test', randomBytes(32)))
@@ -76,11 +78,12 @@ export async function startServer(
   const log = options.log ?? pino({ level: 'error' })
   let policy: LiveServerPolicy
   let metrics: Metrics
-  const start = (port: number) => {
+  let stopSecond: (() => Promise<void>) | undefined
+  const start = async (port: number) => {
     const { server_name, federation } = configured()
     policy = createServerPolicy(federation, server_name)
     metrics = createMetrics({ version: '0.0.0-test', node: '' })
-    return startHearth({
+    const started = {
       policy,
       config: { ...configured(), listen: { ...config.listen, port } },
       connection: database.connection,
@@ -98,7 +101,10 @@ export async function startServer(
       log,
       certificate,
       farewellMs: 0,
-    })
+    }
+    const first = await startHearth(started)
+    if (IS_TWO_NODES) stopSecond = await standBeside(started, first.port)
+    return first
   }
   const certificate = await openCertificate(config.https, { log })
   let running: RunningServer | undefined = await start(config.listen.port)
@@ -117,11 +123,13 @@ export async function startServer(
     async restart(changes = {}) {
       const { port, close } = running!
       values = merge(values, changes)
+      await stopSecond?.()
       await close()
       running = await start(port)
     },
     async close() {
       certificate?.close()
+      await stopSecond?.()
       await running?.close()
       // A test file's variables stay as long as its process, and a closed server is heavy.
       running = undefined

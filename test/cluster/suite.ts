@@ -1,0 +1,28 @@
+import { posix } from 'node:path'
+import { TEST_SOURCES } from '../support/sources.ts'
+
+/** Files of `npm test` that cannot run where each server is two nodes, and why. */
+export const WITHOUT_NODES: Readonly<Record<string, string>> = {
+  'test/sync/sliding/bounds.test.ts': 'its clock is a month ahead at a restart, and a node of a cluster is refused with such a clock',
+}
+
+const SERVER = 'support/server.ts'
+
+/** Test files that start a server in their own process, by themselves or by what they import. From the root of the project. */
+export function filesThatStartServers(): readonly string[] {
+  const starting = new Set([SERVER])
+  const imports = TEST_SOURCES.map(({ name, code }) => ({
+    name,
+    targets: [...code.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, path]) =>
+      posix.join(posix.dirname(name), path!),
+    ),
+  }))
+  for (let before = 0; before < starting.size; ) {
+    before = starting.size
+    for (const { name, targets } of imports) if (targets.some((target) => starting.has(target))) starting.add(name)
+  }
+  return [...starting]
+    .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.long.test.ts'))
+    .map((name) => `test/${name}`)
+    .sort()
+}

@@ -1,0 +1,91 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { RequestListener, Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { createHealth } from '../../src/cli/serve/health.ts'
+import { StandByEnded } from '../../src/domain/cluster/join.ts'
+import { createMetrics } from '../../src/domain/metrics.ts'
+import { type ServerOptions, startServer } from '../../src/server.ts'
+import { freePort } from './free-port.ts'
+
+/** `npm run test:cluster` sets it: then each server that a test starts is two nodes, and each request goes to one of them by chance. */
+export const IS_TWO_NODES = process.env.SERVERS_OF_TESTS === 'two nodes'
+
+/** What makes a server the node of a cluster, and open as one alone on this machine is. */
+export const OF_TWO_NODES = {
+  cluster: { secret: 'a secret that the nodes of a test have', host: '127.0.0.1', port: 0 },
+  registration: { enabled: true },
+}
+
+/**
+ * Starts a second node, which stands by for the one that these options started and that listens on this port; from then on it gets every
+ * second request.
+ *
+ * @returns what stops it
+ */
+export async function standBeside(options: ServerOptions, port: number): Promise<() => Promise<void>> {
+  const ownPort = await freePort()
+  const { socket: _of_the_first_node, ...listen } = options.config.listen
+  const leaving = new AbortController()
+  let ended: Promise<void> = Promise.resolve()
+  await new Promise<void>((began, failed) => {
+    ended = startServer({
+      ...options,
+      config: { ...options.config, listen: { ...listen, port: ownPort } },
+      certificate: undefined,
+      metrics: createMetrics({ version: options.version, node: '' }),
+      health: createHealth(),
+      log: pino({ level: 'error' }),
+      standBy: { signal: leaving.signal, began },
+    })
+      .then((server) => server.close())
+      .catch((error: unknown) => {
+        if (!(error instanceof StandByEnded)) failed(error)
+      })
+  })
+  const share = shareRequests(await serverAt(port), await serverAt(ownPort))
+  return async () => {
+    share.end()
+    leaving.abort()
+    await ended
+  }
+}
+
+const SHARED = ['request', 'checkContinue'] as const
+
+/** From now on, half of the requests that came to the one are handled by the other, whatever connection they came on. */
+function shareRequests(one: Server, other: Server): { end(): void } {
+  const before = SHARED.map((event) => [event, one.listeners(event) as RequestListener[]] as const)
+  for (const [event, own] of before) {
+    one.removeAllListeners(event)
+    one.on(event, (request, response) => {
+      if (Math.random() < 0.5) other.emit(event, request, response)
+      else for (const listener of own) listener(request, response)
+    })
+  }
+  return {
+    end() {
+      for (const [event, own] of before) {
+        one.removeAllListeners(event)
+        for (const listener of own) one.on(event, listener)
+      }
+    },
+  }
+}
+
+/** The server of this process that listens there: it is asked, and watched. */
+async function serverAt(port: number): Promise<Server> {
+  let found: Server | undefined
+  const watch = (message: unknown): void => {
+    const { server } = message as { readonly server: Server }
+    if ((server.address() as AddressInfo | null)?.port === port) found = server
+  }
+  subscribe('http.server.request.start', watch)
+  try {
+    await (await fetch(`http://127.0.0.1:${port}/health/live`)).text()
+  } finally {
+    unsubscribe('http.server.request.start', watch)
+  }
+  if (found === undefined) throw new Error(`no server of this process listens on port ${port}`)
+  return found
+}
