@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ProtocolError } from '../../src/core/errors.ts'
 import { joinNodes, meetNodes, StandByEnded } from '../../src/domain/cluster/join.ts'
 import { findNode, type NodeFacts, takeNode } from '../../src/store/cluster/nodes.ts'
 import { isWriterPresent, WRITER } from '../../src/store/db/writer-lock.ts'
@@ -101,6 +102,24 @@ describe('in a cluster', () => {
     await second.began()
     second.stop()
     await expect(second.joined).rejects.toThrow(StandByEnded)
+  })
+
+  it('a node that stands by gives up no request when it does not reach the database for a moment', async () => {
+    const first = node()
+    await joinNodes(first)
+    const second = node()
+    const heard: (string | undefined)[] = []
+    const stopping = new AbortController()
+    const standBy = { signal: stopping.signal, serving: (address: string | undefined) => void heard.push(address) }
+    let looks = 0
+    const away = new ProtocolError('M_UNKNOWN', 'The database is away.', { status: 503 })
+    const query: typeof second.db.query = (text, values) =>
+      ++looks % 4 === 0 ? Promise.reject(away) : second.db.query(text, values)
+    const joined = joinNodes({ ...second, db: { query, dedicated: second.db.dedicated }, standBy })
+    await waitUntil('looks without the database', () => looks > 12)
+    stopping.abort()
+    await expect(joined).rejects.toThrow(StandByEnded)
+    expect(heard).toEqual([first.own.address])
   })
 
   it('a node that stands by for a command knows nobody to pass requests on to', async () => {

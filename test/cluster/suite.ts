@@ -2,9 +2,7 @@ import { posix } from 'node:path'
 import { TEST_SOURCES } from '../support/sources.ts'
 
 /** Files of `npm test` that cannot run where each server is two nodes, and why. */
-export const WITHOUT_NODES: Readonly<Record<string, string>> = {
-  'test/sync/sliding/bounds.test.ts': 'its clock is a month ahead at a restart, and a node of a cluster is refused with such a clock',
-}
+export const WITHOUT_NODES: Readonly<Record<string, string>> = {}
 
 const SERVER = 'support/server.ts'
 

@@ -11,13 +11,14 @@ import { createServerPolicy, type LiveServerPolicy } from '../../src/core/server
 import { type SigningKey, signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import type { Clock } from '../../src/domain/clock.ts'
 import { createOwnSigningKey, type OwnSigningKey } from '../../src/domain/federation/own-signing-key.ts'
+import { MAX_CLOCK_DIFFERENCE_MS } from '../../src/domain/limits/cluster.ts'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
 import type { Tracing } from '../../src/domain/tracing.ts'
 import { type RunningServer, startServer as startHearth } from '../../src/server.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
 import { freePort } from './free-port.ts'
-import { IS_TWO_NODES, OF_TWO_NODES, standBeside } from './two-nodes.ts'
+import { ALONE, IS_TWO_NODES, OF_TWO_NODES, standBeside } from './two-nodes.ts'
 
 export interface TestServer {
   /** In force since the last start. */
@@ -83,9 +84,11 @@ export async function startServer(
     const { server_name, federation } = configured()
     policy = createServerPolicy(federation, server_name)
     metrics = createMetrics({ version: '0.0.0-test', node: '' })
+    // A node whose clock is so far off is refused: then this is one alone.
+    const isOff = IS_TWO_NODES && Math.abs((options.clock ?? Date).now() - Date.now()) > MAX_CLOCK_DIFFERENCE_MS
     const started = {
       policy,
-      config: { ...configured(), listen: { ...config.listen, port } },
+      config: { ...configured(), listen: { ...config.listen, port }, ...(isOff && { cluster: ALONE }) },
       connection: database.connection,
       migrations: MIGRATIONS,
       signingKey,
@@ -103,7 +106,7 @@ export async function startServer(
       farewellMs: 0,
     }
     const first = await startHearth(started)
-    if (IS_TWO_NODES) stopSecond = await standBeside(started, first.port)
+    stopSecond = IS_TWO_NODES && !isOff ? await standBeside(started, first.port) : undefined
     return first
   }
   const certificate = await openCertificate(config.https, { log })

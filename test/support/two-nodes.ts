@@ -17,6 +17,9 @@ export const OF_TWO_NODES = {
   registration: { enabled: true },
 }
 
+/** What makes it one alone. */
+export const ALONE = { host: '127.0.0.1', port: 0 }
+
 /**
  * Starts a second node, which stands by for the one that these options started and that listens on this port; from then on it gets every
  * second request.

@@ -69,18 +69,23 @@ async function serveAlone({ db, own }: JoinParts): Promise<NodeLease> {
   return { writer, fence, writing, isHeld: () => true, lost: new Promise(() => {}), leave: async () => {} }
 }
 
+/** Another node serves, or none does just now. */
+interface Serving {
+  /** Where it listens for others, if it does. */
+  readonly address: string | undefined
+}
+
 async function joinCluster(parts: JoinParts): Promise<NodeLease> {
   const { db, clock, log, standBy } = parts
   mustAgreeOnTime(clock.now(), await databaseTime(db))
-  let serving: { readonly address: string | undefined } | undefined
-  let looks = 0
-  for (;;) {
-    const outcome = await attempt(parts, looks++ === 0)
+  let serving: Serving | undefined
+  for (let looks = 1; ; looks++) {
+    const outcome = await attempt(parts, serving)
     if ('lease' in outcome) return outcome.lease
-    if (serving === undefined) log.info({ serving: outcome.serving }, 'another node serves; this one stands by')
-    if (serving?.address !== outcome.serving || serving === undefined) {
-      serving = { address: outcome.serving }
-      await standBy?.serving(outcome.serving)
+    if (serving === undefined) log.info({ serving: outcome.address }, 'another node serves; this one stands by')
+    if (serving?.address !== outcome.address || serving === undefined) {
+      serving = outcome
+      await standBy?.serving(outcome.address)
     }
     if (standBy === undefined && looks * NODE_LOOK_MS > NODE_LEASE_MS + NODE_LEASE_MARGIN_MS)
       throw new NodeRefused('a node of this cluster serves, and cannot be asked: stop it, or try again where it runs')
@@ -90,20 +95,21 @@ async function joinCluster(parts: JoinParts): Promise<NodeLease> {
   }
 }
 
-/** Takes the place if it is free, or says who serves. A database that is away ends nobody's standing by, only a start. */
-async function attempt(
-  parts: JoinParts,
-  isFirst: boolean,
-): Promise<{ readonly lease: NodeLease } | { readonly serving: string | undefined }> {
+/**
+ * Takes the place if it is free, or says who serves. A database that is away ends nobody's standing by, only a start.
+ *
+ * @param last who served when it was looked last: without the database that node is believed to go on, and what it answers is not given up
+ */
+async function attempt(parts: JoinParts, last: Serving | undefined): Promise<{ readonly lease: NodeLease } | Serving> {
   try {
     const found = await findNode(parts.db, WRITER)
     if (isServing(found)) mustFit(parts.own, found)
     const lease = isServing(found) ? undefined : await take(parts, found)
     if (lease !== undefined) return { lease }
-    return { serving: isServing(found) && found.address !== '' ? found.address : undefined }
+    return { address: isServing(found) && found.address !== '' ? found.address : undefined }
   } catch (error) {
-    if (isFirst || (error as { status?: number }).status !== 503) throw error
-    return { serving: undefined }
+    if (last === undefined || (error as { status?: number }).status !== 503) throw error
+    return last
   }
 }
 

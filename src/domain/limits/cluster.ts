@@ -17,9 +17,15 @@ export const NODE_SUCCESSION_MS = 2_000
 export const NODE_FAREWELL_MS = 3_000
 /** How far apart the clocks of a node and of the database may be. */
 export const MAX_CLOCK_DIFFERENCE_MS = 60_000
-/** How long a request waits for a node that serves, and how soon it is tried again. */
+/** How long a request waits for a node that serves, and how soon it is tried again: later if many wait, so that all try so often at most. */
 export const FORWARD_PATIENCE_MS = 20_000
 export const FORWARD_RETRY_MS = 50
+export const FORWARD_RETRY_MAX_MS = 1_000
+export const FORWARD_RETRIES_PER_MS = 5
+/** Connections to the listener for nodes that have shown no proof yet. A burst of them from another node is no longer than a backlog. */
+export const MAX_UNPROVED_CONNECTIONS = 1_024
+/** How much longer the headers of a request get when it is passed on: the proof, and an address. */
+export const PASSED_ON_HEADER_BYTES = 2 * 1024
 /** Bodies up to this size are kept until their request is answered, so that it can be repeated; and all of them together. */
 export const MAX_KEPT_BODY_BYTES = 64 * 1024
 export const MAX_KEPT_BODY_BYTES_IN_ALL = 32 * 1024 * 1024

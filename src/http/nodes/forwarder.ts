@@ -1,13 +1,13 @@
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import { pipeline } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import { nodeProof } from '../../core/signing/node-proof.ts'
-import { FORWARD_PATIENCE_MS, FORWARD_RETRY_MS } from '../../domain/limits/cluster.ts'
+import { FORWARD_PATIENCE_MS } from '../../domain/limits/cluster.ts'
 import { UNIX_PEER } from '../client-address.ts'
-import { askForBody } from '../expect-continue.ts'
+import { askForBody, isBodyWithheld } from '../expect-continue.ts'
 import { discardRest } from '../parting.ts'
 import { createKeptBodies, TooSlow } from './kept-bodies.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
+import { createWaitingRoom } from './waiting-room.ts'
 
 /** Passes whole requests on to the node that serves. */
 export interface Forwarder {
@@ -45,6 +45,7 @@ export function createForwarder(parts: {
   const agent = new Agent({ keepAlive: true })
   /** Takes back syncs that are not answered yet. */
   const waiting = new Set<() => void>()
+  const untilOneServes = createWaitingRoom()
   let isFinishing = false
   const bodies = createKeptBodies(parts.secondMs)
 
@@ -58,7 +59,10 @@ export function createForwarder(parts: {
       const isHurried = isFinishing && SYNC.test(asked)
       const url = isHurried ? asked.replace(PATIENCE, (_all, name: string) => `${name}0`) : asked
       const body = isHurried ? withoutPatience(kept) : kept
+      // The node that serves says whether it wants the body.
+      const isWithheld = isBodyWithheld(request)
       const headers = onwardHeaders(request, body)
+      if (isWithheld) headers.expect = '100-continue'
       headers[NODE_PROOF] = nodeProof(parts.secret, passedOn({ method, url, headers }), parts.now())
       const out = send({ ...placeOf(address), method, path: url, headers, agent })
       const clientGone = (): void => {
@@ -79,7 +83,11 @@ export function createForwarder(parts: {
       let isConnected = false
       whenConnected(out, () => {
         isConnected = true
-        if (body === undefined) request.pipe(out)
+        if (body === undefined && !isWithheld) request.pipe(out)
+      })
+      out.once('continue', () => {
+        askForBody(request)
+        request.pipe(out)
       })
       out.on('error', () => end(isConnected ? 'in doubt' : 'unsent'))
       out.once('response', (incoming) => {
@@ -93,7 +101,10 @@ export function createForwarder(parts: {
         request.unpipe(out)
         const parting = discardRest(request) ? ['connection', 'close'] : []
         response.writeHead(incoming.statusCode ?? 502, [...answerHeaders(incoming), ...parting])
-        pipeline(incoming, response, () => end('answered'))
+        pipeline(incoming, response, () => {
+          if (!out.writableFinished) out.destroy()
+          end('answered')
+        })
       })
       // The node may refuse it by its headers, before any of the body comes.
       if (body === undefined) out.flushHeaders()
@@ -119,14 +130,14 @@ export function createForwarder(parts: {
       // A sync is held for longer than this patience: while a node had it, nobody lacked one.
       if (outcome === 'in doubt' && SYNC.test(request.url ?? '')) until += performance.now() - askedAt
       if (isFinishing || performance.now() > until) return false
-      await pause(FORWARD_RETRY_MS)
+      await untilOneServes.wait()
     }
   }
 
   return {
     async pass(request, response) {
-      askForBody(request)
-      const body = await bodies.keep(request).catch((error: Error) => {
+      const keeping = isBodyWithheld(request) ? Promise.resolve(undefined) : bodies.keep(request)
+      const body = await keeping.catch((error: Error) => {
         if (error instanceof TooSlow) refuseSlow(request, response)
         else response.destroy()
         return undefined
@@ -146,9 +157,13 @@ export function createForwarder(parts: {
       const proof = nodeProof(parts.secret, passedOn({ method: 'GET', url: PROBED, headers: {} }), parts.now())
       return isReady(address, proof)
     },
-    giveUp: () => agent.destroy(),
+    giveUp() {
+      agent.destroy()
+      untilOneServes.wake()
+    },
     finish() {
       isFinishing = true
+      untilOneServes.wake()
       for (const hurry of [...waiting]) hurry()
     },
   }
@@ -215,6 +230,8 @@ function onwardHeaders(
   if (remoteAddress !== undefined && remoteAddress !== UNIX_PEER)
     headers['x-forwarded-for'] = came === undefined ? remoteAddress : `${came}, ${remoteAddress}`
   if (body !== undefined && body.length > 0) headers['content-length'] = `${body.length}`
+  // For most methods that seldom have a body, Node would send one without saying where it ends.
+  if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
   return headers
 }
 

@@ -1,11 +1,18 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { NODE_LEASE_MARGIN_MS, NODE_LEASE_MS } from '../../domain/limits/cluster.ts'
+import {
+  MAX_UNPROVED_CONNECTIONS,
+  NODE_LEASE_MARGIN_MS,
+  NODE_LEASE_MS,
+  PASSED_ON_HEADER_BYTES,
+} from '../../domain/limits/cluster.ts'
 import { UNIX_PEER } from '../client-address.ts'
 import type { Connections } from '../connections.ts'
+import { judgeFirst } from '../expect-continue.ts'
 import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
 import { createForwarder } from './forwarder.ts'
 import { answer, NODE_PROOF, nodeListener } from './node-listener.ts'
+import { createStrangers } from './strangers.ts'
 
 /** What has the requests of clients and of other nodes: it passes them on, until this node serves. */
 export interface Front {
@@ -68,8 +75,14 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       response.on('close', answered)
       listener(request, response)
     }
-  const server = createServer(CONNECTIONS, nodeListener({ secret, now, serving }))
+  const strangers = createStrangers(MAX_UNPROVED_CONNECTIONS)
+  const proved = ({ socket }: IncomingMessage): void => strangers.prove(socket)
+  const maxHeaderSize = CONNECTIONS.maxHeaderSize + PASSED_ON_HEADER_BYTES
+  const listener = nodeListener({ secret, now, serving, proved })
+  const server = createServer({ ...CONNECTIONS, maxHeaderSize }, listener)
+  judgeFirst(server, listener)
   server.prependListener('connection', markNode)
+  server.on('connection', strangers.enter)
   connections.bound(server, true)
   server.on('clientError', answerBrokenRequest)
   await listen(server, host, port)

@@ -16,12 +16,15 @@ export function nodeListener(parts: {
   readonly secret: string
   readonly now: () => number
   readonly serving: () => RequestListener | undefined
+  /** Called for a request with a proof. */
+  readonly proved: (request: IncomingMessage) => void
 }): RequestListener {
   return (request, response) => {
     if (!isNodeProof(parts.secret, passedOn(request), request.headers[NODE_PROOF]?.toString(), parts.now())) {
       answer(response, 403, 'M_FORBIDDEN', 'Only nodes of this server may connect here: use the address for clients.')
       return
     }
+    parts.proved(request)
     const listener = parts.serving()
     if (listener) listener(request, response)
     else {

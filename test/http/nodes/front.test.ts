@@ -7,8 +7,9 @@ import { nodeProof } from '../../../src/core/signing/node-proof.ts'
 import { createMetrics } from '../../../src/domain/metrics.ts'
 import { addressReader } from '../../../src/http/client-address.ts'
 import { createConnections } from '../../../src/http/connections.ts'
-import { judgeFirst } from '../../../src/http/expect-continue.ts'
+import { askForBody, isBodyWithheld, judgeFirst } from '../../../src/http/expect-continue.ts'
 import { type Front, openFront } from '../../../src/http/nodes/front.ts'
+import { CONNECTIONS } from '../../../src/http/server.ts'
 import { waitUntil } from '../../support/wait.ts'
 
 const SECRET = 'the secret of the nodes of this test'
@@ -35,7 +36,7 @@ async function openNode(secret = SECRET, secondMs?: number): Promise<{ front: Fr
       return true
     },
   })
-  const clients = createServer(front.routing)
+  const clients = createServer(CONNECTIONS, front.routing)
   await new Promise<void>((resolve) => clients.listen(0, '127.0.0.1', resolve))
   for (const server of [clients, front.server])
     opened.push({
@@ -54,6 +55,7 @@ const always = () => true
 
 /** Says what it got. */
 const echo: RequestListener = (request, response) => {
+  askForBody(request)
   void text(request).then((body) => {
     response.writeHead(201, { 'x-thing': 'kept', 'content-type': 'application/json' })
     const { method, url, headers, socket } = request
@@ -94,6 +96,32 @@ describe('a node that stands by', () => {
     }
   })
 
+  it('says where a body ends, whatever the method', async () => {
+    first.front.serve(echo, always)
+    second.front.passTo(first.front.address)
+    for (const method of ['DELETE', 'OPTIONS', 'POST']) {
+      for (const body of ['GET /inner HTTP/1.1\r\nhost: x\r\n\r\n', 'x'.repeat(200_000)]) {
+        // The length of a stream is not known.
+        const sent = { method, body: new Blob([body]).stream(), duplex: 'half' as const }
+        const answer = await fetch(`${second.url}/outer`, sent)
+        expect(await answer.json()).toMatchObject({ method, url: '/outer', body })
+      }
+    }
+  })
+
+  it('passes headers on that are as long as they may be', async () => {
+    first.front.serve(echo, always)
+    second.front.passTo(first.front.address)
+    const { hostname, port } = new URL(second.url)
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const headers = { 'x-long': 'y'.repeat(CONNECTIONS.maxHeaderSize - 120) }
+      request({ hostname, port, headers }, (incoming) => resolve(incoming.statusCode))
+        .once('error', reject)
+        .end()
+    })
+    expect(status).toBe(201)
+  })
+
   it('asks a client for the body that it withholds', async () => {
     first.front.serve(echo, always)
     second.front.passTo(first.front.address)
@@ -127,6 +155,27 @@ describe('a node that stands by', () => {
     for (const sent of [' ', 'x'.repeat(5_000)])
       expect(await refused(sent)).toEqual([408, 'The request body came too slowly. Try again.'])
     expect((await fetch(slow.url, { method: 'PUT', body: 'whole' })).status).toBe(201)
+  })
+
+  it('asks for no body that the node does not want', async () => {
+    first.front.serve((request, response) => {
+      expect(isBodyWithheld(request)).toBe(true)
+      response.writeHead(401, { connection: 'close' }).end()
+    }, always)
+    second.front.passTo(first.front.address)
+    judgeFirst(second.clients, second.front.routing)
+    const { hostname, port } = new URL(second.url)
+    for (const length of [4, 2_000_000]) {
+      const outcome = await new Promise((resolve, reject) => {
+        const headers = { expect: '100-continue', 'content-length': length }
+        const asked = request({ hostname, port, method: 'PUT', headers })
+        asked.once('continue', () => resolve('asked'))
+        asked.once('response', (incoming) => resolve(incoming.statusCode))
+        asked.once('error', reject)
+        asked.flushHeaders()
+      })
+      expect(outcome).toBe(401)
+    }
   })
 
   it('brings an answer that comes before the body has been read, and the next request finds its way', async () => {
