@@ -1,4 +1,11 @@
-import { Agent, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
+import {
+  Agent,
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+  request as send,
+} from 'node:http'
 import { pipeline } from 'node:stream'
 import { nodeProof } from '../../core/signing/node-proof.ts'
 import { FORWARD_PATIENCE_MS } from '../../domain/limits/cluster.ts'
@@ -34,14 +41,16 @@ const OF_A_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'e
 const PROBED = '/health/ready'
 const PROBE_MS = 1_500
 
-/** @param target where the node that serves listens for others, `host:port`; undefined while none does */
-export function createForwarder(parts: {
+export interface ForwarderParts {
   readonly secret: string
   readonly now: () => number
+  /** Where the node that serves listens for others, `host:port`; undefined while none does. */
   readonly target: () => string | undefined
   /** The length of a second, for bodies that are kept; shorter in tests. */
   readonly secondMs?: number | undefined
-}): Forwarder {
+}
+
+export function createForwarder(parts: ForwarderParts): Forwarder {
   const agent = new Agent({ keepAlive: true })
   /** Takes back syncs that are not answered yet. */
   const waiting = new Set<() => void>()
@@ -97,14 +106,7 @@ export function createForwarder(parts: {
           return
         }
         waiting.delete(hurry)
-        // An answer may come before the node has read the whole body.
-        request.unpipe(out)
-        const parting = discardRest(request) ? ['connection', 'close'] : []
-        response.writeHead(incoming.statusCode ?? 502, [...answerHeaders(incoming), ...parting])
-        pipeline(incoming, response, () => {
-          if (!out.writableFinished) out.destroy()
-          end('answered')
-        })
+        bringBack([incoming, out], [request, response], () => end('answered'))
       })
       // The node may refuse it by its headers, before any of the body comes.
       if (body === undefined) out.flushHeaders()
@@ -151,12 +153,7 @@ export function createForwarder(parts: {
         if (body !== undefined) bodies.free(request)
       }
     },
-    reaches: async () => {
-      const address = parts.target()
-      if (address === undefined) return false
-      const proof = nodeProof(parts.secret, passedOn({ method: 'GET', url: PROBED, headers: {} }), parts.now())
-      return isReady(address, proof)
-    },
+    reaches: () => isReached(parts),
     giveUp() {
       agent.destroy()
       untilOneServes.wake()
@@ -172,6 +169,28 @@ export function createForwarder(parts: {
 function refuseSlow(request: IncomingMessage, response: ServerResponse): void {
   discardRest(request)
   answer(response, 408, 'M_UNKNOWN', 'The request body came too slowly. Try again.')
+}
+
+/** Passes an answer on to the client. */
+function bringBack(
+  [incoming, out]: readonly [IncomingMessage, ClientRequest],
+  [request, response]: readonly [IncomingMessage, ServerResponse],
+  done: () => void,
+): void {
+  // It may come before the node has read the whole body.
+  request.unpipe(out)
+  const parting = discardRest(request) ? ['connection', 'close'] : []
+  response.writeHead(incoming.statusCode ?? 502, [...answerHeaders(incoming), ...parting])
+  pipeline(incoming, response, () => {
+    if (!out.writableFinished) out.destroy()
+    done()
+  })
+}
+
+async function isReached({ secret, now, target }: ForwarderParts): Promise<boolean> {
+  const address = target()
+  if (address === undefined) return false
+  return isReady(address, nodeProof(secret, passedOn({ method: 'GET', url: PROBED, headers: {} }), now()))
 }
 
 function isReady(address: string, proof: string): Promise<boolean> {
