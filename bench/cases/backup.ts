@@ -43,13 +43,17 @@ export async function measureBackup(options: BenchOptions): Promise<Measurement[
   try {
     const community = await makeCommunity(target, { people: PEOPLE, rooms: PEOPLE, isIn: (one, room) => one === room })
     await fill(target, community, options.gigabytes * GIGABYTE)
+    console.log(`${options.gigabytes} GB are filled in`)
     await sendingDuring(community, () => pause(WARM_UP_MS))
     const place = join(folder, 'backups')
     const env = { HEARTH__SERVER_NAME: own.serverName, HEARTH__DATA_DIR: join(own.dataDir, 'data') }
     const listen = { HEARTH__LISTEN__PORT: new URL(own.baseUrl).port }
     const without: Sent[] = []
     const during: (Sent & { used: Used })[] = []
-    const alone = async () => without.push(await sendingDuring(community, () => pause(options.seconds * 2_000)))
+    const alone = async () => {
+      without.push(await sendingDuring(community, () => pause(options.seconds * 2_000)))
+      tell('no backup', without.at(-1)!)
+    }
     for (let round = 0; round < ROUNDS; round++) {
       await alone()
       const before = postgresSeconds(target)
@@ -57,6 +61,7 @@ export async function measureBackup(options: BenchOptions): Promise<Measurement[
       const sent = await sendingDuring(community, async () => {
         used = await hearth(['backup', place], { ...env, ...listen })
       })
+      tell('a backup', sent)
       during.push({ ...sent, used: { ...used, postgresSeconds: postgresSeconds(target) - before } })
     }
     await alone()
@@ -77,6 +82,15 @@ export async function measureBackup(options: BenchOptions): Promise<Measurement[
   } finally {
     await target.close()
   }
+}
+
+/** At once: a long run may be cut off. */
+function tell(what: string, { ms, latencies, failed }: Sent): void {
+  const { p50Ms, p99Ms } = latenciesOf(latencies)
+  const rate = latencies.length / (ms / 1_000)
+  console.log(
+    `${what}: ${(ms / 1_000).toFixed(0)} s, ${rate.toFixed(0)} sends/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${failed} failed`,
+  )
 }
 
 const postgresSeconds = (target: Target): number => target.usage().postgres?.cpuSeconds ?? 0

@@ -11,7 +11,7 @@ import { waitUntil } from '../support/wait.ts'
 import { type KeptServer, startKeptServer } from './kept-server.ts'
 
 const ROWS = 150_000
-const KILLS = 10
+const KILLS = Number(process.env.KILLS ?? 10)
 
 let kept: KeptServer
 
