@@ -42,7 +42,7 @@ test.each(FILES)('%s has every volume and secret that it uses, and images of one
     for (const volume of service.volumes) expect(Object.keys(project.volumes)).toContain(volume.split(':')[0])
     const files = Object.entries<string>(service.environment).filter(([name]) => name.endsWith('_FILE'))
     expect(files.map(([, path]) => path)).toEqual((service.secrets ?? []).map((name: string) => `/run/secrets/${name}`))
-    for (const name of service.secrets ?? []) expect(project.secrets[name].file).toBe(`secrets/${name}`)
+    for (const name of service.secrets ?? []) expect(project.secrets[name].file).toBe(`./secrets/${name}`)
   }
 })
 
