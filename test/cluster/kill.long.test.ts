@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { findNode } from '../../src/store/cluster/nodes.ts'
 import { type Database, openDatabase } from '../../src/store/db/db.ts'
 import { WRITER } from '../../src/store/db/writer-lock.ts'
@@ -14,7 +14,7 @@ import type { ChildServer } from '../support/child-server.ts'
 import { copyCluster } from '../support/cluster.ts'
 import { type Cuttable, startCuttable } from '../support/cuttable.ts'
 import { freePort } from '../support/free-port.ts'
-import { messagesOf, startInsistentSenders, startWanderer } from '../support/insistent.ts'
+import { messagesOf, startInsistentSenders, startWanderer, type Wanderer } from '../support/insistent.ts'
 import { type Nodes, startNodes } from '../support/nodes.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -177,11 +177,14 @@ it(`nothing acknowledged is lost, doubled or forked while nodes and lines fail (
     rooms.push(room)
   }
   const readers: Account[] = people.slice(0, READERS)
-  const wanderers = []
+  const wanderers: Wanderer[] = []
   for (const reader of readers) {
     const { next_batch } = await apis[0]!.call('GET', syncPath({}), { token: reader.token })
     wanderers.push(startWanderer(apis, reader, next_batch))
   }
+  onTestFinished(async () => {
+    await Promise.all([senders.stop().catch(() => {}), ...wanderers.map((wanderer) => wanderer.stop())])
+  })
   const senders = startInsistentSenders({ apis, people, rooms, listener: readers[0]!, pauseMs: 20 })
 
   let order: (typeof WAYS)[number][] = []

@@ -12,6 +12,9 @@ const NODES = 3
 const SENDERS = 6
 /** How often each of them sends, whether the one before was answered or not. */
 const EVERY_MS = 100
+/** Of so many messages one is read, by a POST, which nothing may repeat. */
+const READ_EVERY = 5
+const SLIDING = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync'
 /** Of requests that do not wait for news. */
 const MAX_P99_MS = 1_000
 
@@ -73,6 +76,20 @@ function startReader({ token }: Account, since: string, problems: string[]): Rea
   return { seen, done: read() }
 }
 
+/** Holds sliding syncs, which are POST requests, until it has seen the last message. */
+async function readBySliding({ token }: Account, room: string, problems: string[]): Promise<number> {
+  const body = { lists: { all: { ranges: [[0, 0]], timeline_limit: 1, required_state: [] } } }
+  let count = 0
+  for (let pos = ''; ; count++) {
+    const query = pos === '' ? '' : `?timeout=30000&pos=${encodeURIComponent(pos)}`
+    const answer = await api.request('POST', `${SLIDING}${query}`, { token, body })
+    if (answer.status !== 200) problems.push(`sliding sync: ${answer.status} ${JSON.stringify(answer.body)}`)
+    else pos = answer.body.pos
+    const last: Message | undefined = answer.body.rooms?.[room]?.timeline?.at(-1)
+    if (last?.content.body === 'the end') return count
+  }
+}
+
 interface Message {
   readonly type: string
   readonly content: { readonly body: string }
@@ -85,12 +102,22 @@ function startSending({ token }: Account, room: string, name: string, problems: 
   const under: Promise<void>[] = []
   let isOver = false
   const path = (n: number) => `/rooms/${encodeURIComponent(room)}/send/m.room.message/${name}-${n}`
+  const read = async (eventId: string) => {
+    const begun = performance.now()
+    const receipt = `/rooms/${encodeURIComponent(room)}/receipt/m.read/${encodeURIComponent(eventId)}`
+    const { status, body } = await api.request('POST', receipt, { token, body: {} })
+    tookMs.push(performance.now() - begun)
+    if (status !== 200) problems.push(`${receipt}: ${status} ${JSON.stringify(body)}`)
+  }
   const send = async (n: number, due: number) => {
     const text = `${name}-${n}`
     const { status, body } = await api.request('PUT', path(n), { token, body: { msgtype: 'm.text', body: text } })
     tookMs.push(performance.now() - due)
-    if (status === 200) sent.push(text)
-    else problems.push(`${text}: ${status} ${JSON.stringify(body)}`)
+    if (status !== 200) problems.push(`${text}: ${status} ${JSON.stringify(body)}`)
+    else {
+      sent.push(text)
+      if (n % READ_EVERY === 0) await read(body.event_id)
+    }
   }
   const sending = (async () => {
     const begun = performance.now()
@@ -137,6 +164,7 @@ it.skipIf(!isThere)(
 
     const problems: string[] = []
     const readers = people.map((person) => startReader(person, since, problems))
+    const sliding = readBySliding(people[0]!, room, problems)
     const senders = people.map((person, n) => startSending(person, room, `${n}`, problems))
     for (let round = 0; round < ROUNDS; round++) {
       for (const node of cluster.nodes) {
@@ -149,6 +177,7 @@ it.skipIf(!isThere)(
     const end = `/rooms/${encodeURIComponent(room)}/send/m.room.message/the-end`
     await api.call('PUT', end, { token: people[0]!.token, body: { msgtype: 'm.text', body: 'the end' } })
     for (const { done } of readers) await done
+    expect(await sliding).toBeGreaterThan(NODES)
 
     expect(problems).toEqual([])
     const { good, bad } = requestsIn(haproxy.log())

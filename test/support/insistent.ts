@@ -48,7 +48,6 @@ export function startInsistentSenders(options: SendersOptions): InsistentSenders
           ),
       { timeoutMs: PATIENCE_MS, everyMs: 100 },
     )
-
   const sending = people.map(async ({ token }, sender) => {
     for (let n = 0; !isOver; n++) {
       const name = `${sender}-${n}`
@@ -84,6 +83,8 @@ export interface Wanderer {
   readonly received: readonly string[]
   /** Resolves when there is no more news. */
   finish(): Promise<void>
+  /** Ends it wherever it is. */
+  stop(): Promise<void>
 }
 
 interface Timeline {
@@ -115,11 +116,18 @@ export function startWanderer(apis: readonly Api[], { token }: Account, start: s
   }
 
   const reading = (async () => {
-    while (!isOver) await read(2_000).catch(() => false)
+    while (!isOver) {
+      // A node that is gone fails at once.
+      await read(2_000).catch(() => pause(100))
+    }
   })()
   return {
     seen,
     received,
+    async stop() {
+      isOver = true
+      await reading
+    },
     async finish() {
       isOver = true
       await reading

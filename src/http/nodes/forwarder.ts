@@ -34,7 +34,7 @@ type Outcome = 'answered' | 'unsent' | 'in doubt' | 'hurried'
 /** A request with this method does the same when it is repeated; in Matrix a PUT has a transaction id or says what shall be. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 /** Syncs, of which clients repeat those that were not answered; and how long they wait for news. */
-const SYNC = /\/(?:sync|events)(?:\?|$)/
+const SYNC = /^[^?]*\/(?:sync|events)(?:\?|$)/
 const PATIENCE = /([?&]timeout=)\d+/
 /** Headers of one hop. */
 const OF_A_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'expect', 'te', 'trailer', NODE_PROOF]
