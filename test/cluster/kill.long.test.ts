@@ -120,6 +120,18 @@ async function withhold(node: ChildServer, begin: () => void, end: () => void): 
   await waitUntil('its end, or its readiness', () => (isReplaced ? !node.isRunning() : isReady(node)))
 }
 
+/** As a service manager does: a node that finds the database away when it starts ends, and is started again. */
+const startLikeManager = (node: ChildServer) =>
+  waitUntil(
+    `a start:\n${node.output().slice(-2_000)}`,
+    () =>
+      node.start().then(
+        () => true,
+        () => false,
+      ),
+    { timeoutMs: 120_000, everyMs: 1_000 },
+  )
+
 /** A node that reaches Postgres and not the one that serves says so, to balancers and to clients, in a time that both can wait. */
 async function cutFromEachOther(): Promise<void> {
   for (const link of links) link.cut()
@@ -159,7 +171,7 @@ async function disturb(way: (typeof WAYS)[number], n: number): Promise<void> {
   }
   for (const each of cluster.nodes) {
     await waitUntil('its readiness, or its end', async () => !each.isRunning() || isReady(each))
-    if (!each.isRunning()) await each.start()
+    if (!each.isRunning()) await startLikeManager(each)
   }
 }
 
