@@ -8,6 +8,7 @@ import { Configuration } from './pages/configuration.tsx'
 import { Federation } from './pages/federation.tsx'
 import { Media } from './pages/media.tsx'
 import { Overview } from './pages/overview.tsx'
+import { PolicyLists } from './pages/policy-lists.tsx'
 import { Reports } from './pages/reports.tsx'
 import { RoomPage } from './pages/room.tsx'
 import { Rooms } from './pages/rooms.tsx'
@@ -63,6 +64,8 @@ function pageAt({ parts, query }: Place): ComponentChildren {
       return <Reports query={query} />
     case 'wave':
       return <Wave />
+    case 'lists':
+      return <PolicyLists />
     case 'media':
       return <Media query={query} />
     case 'federation':

@@ -7,6 +7,7 @@ export const SECTIONS = [
   { id: 'rooms', title: 'Rooms', key: 'r' },
   { id: 'reports', title: 'Reports', key: 'p' },
   { id: 'wave', title: 'Spam wave', key: 'w' },
+  { id: 'lists', title: 'Policy lists', key: 'l' },
   { id: 'media', title: 'Media', key: 'm' },
   { id: 'federation', title: 'Federation', key: 'f' },
   { id: 'tokens', title: 'Registration tokens', key: 't' },

@@ -28,6 +28,7 @@ describe.skipIf(chromiumPath() === undefined)('texts that users chose to do harm
       'rooms',
       'reports',
       'wave',
+      'lists',
       'media',
       'federation',
       'tokens',

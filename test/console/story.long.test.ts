@@ -2,9 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SECTIONS } from '../../src/console/sections.ts'
+import { PASSWORD } from '../support/api.ts'
 import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
+import { fastestMs } from '../support/slowness.ts'
 import { END, GRAPH, lookAt, MODERATION, OPERATION, ROOMS, SIGN_IN, type Step, USERS } from './story.ts'
-import { haveBobRefused, openTown, type Town } from './world.ts'
+import { CONSOLE, haveBobRefused, openTown, type Town } from './world.ts'
 
 interface Violation {
   readonly id: string
@@ -48,9 +51,9 @@ describe.skipIf(chromiumPath() === undefined)('an administrator with a browser, 
   })
 
   /** Nothing that keeps somebody from using the page. */
-  async function isForAll(name: string): Promise<void> {
-    await page.evaluate(axe)
-    const found = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as { violations: Violation[] }
+  async function isForAll(name: string, on = page): Promise<void> {
+    await on.evaluate(axe)
+    const found = (await on.evaluate('axe.run({ resultTypes: ["violations"] })')) as { violations: Violation[] }
     const grave = found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
     expect(
       grave.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`),
@@ -65,19 +68,38 @@ describe.skipIf(chromiumPath() === undefined)('an administrator with a browser, 
 
   tell(SIGN_IN)
   it('the page can be used soon after it was asked for', async () => {
-    const times: number[] = []
-    for (let turn = 0; turn < 5; turn += 1) {
+    const fastest = await fastestMs(300, async () => {
       await page.reload()
       await page.locator('nav#menu a').first().waitFor()
       // The menu is drawn by the script, so from then on all of it works.
-      times.push((await page.evaluate('performance.getEntriesByName("drawn")[0].startTime')) as number)
-    }
-    console.log(`interactive after ${times.map(Math.round).join(', ')} ms`)
-    expect(Math.min(...times)).toBeLessThan(300)
+      return (await page.evaluate('performance.getEntriesByName("drawn")[0].startTime')) as number
+    })
+    console.log(`interactive after ${Math.round(fastest)} ms`)
+    expect(fastest).toBeLessThan(300)
   })
   tell([...USERS, ...ROOMS])
   it('meanwhile a user of another server is banned, and his server does not hear of it', () => haveBobRefused(town))
   tell([...GRAPH, ...MODERATION, ...OPERATION, ...END])
+
+  it('in German every page is for all, too', async () => {
+    const viewport = { width: 1280, height: 900 }
+    const context = await browser.newContext({ locale: 'de-AT', viewport, bypassCSP: true })
+    const german = await context.newPage()
+    await german.goto(town.alpha.server.baseUrl + CONSOLE)
+    await german.locator('input[name=username]').fill('boss')
+    await german.locator('input[name=password]').fill(PASSWORD)
+    await german.locator('main form button').first().click()
+    const links = german.locator('nav#menu a')
+    await links.first().waitFor()
+    for (const [index, { id }] of SECTIONS.entries()) {
+      const name = (await links.nth(index).innerText()).trim()
+      await links.nth(index).click()
+      await german.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+      await german.locator('[aria-busy="true"]').waitFor({ state: 'detached' })
+      await lookAt(german, `german-${id || 'overview'}`, (which) => isForAll(which, german))
+    }
+    await context.close()
+  }, 120_000)
 
   it('the page never did what its policy forbids, and asked nobody else', () => {
     expect(trouble).toEqual([])

@@ -316,6 +316,27 @@ export const MODERATION: readonly Step[] = [
     },
   ],
   [
+    'follows a policy list, is told that it bans everybody, and lets go of it',
+    async ({ page, town, look }) => {
+      const rule = `/rooms/${encodeURIComponent(town.garden)}/state/m.policy.rule.user/wide`
+      const ban = { entity: '@*:*', recommendation: 'm.ban', reason: 'all' }
+      await town.alpha.api.call('PUT', rule, { token: town.alice.token, body: ban })
+      await menu(page, 'Policy lists')
+      await page.getByText('This server follows no list.').waitFor()
+      await press(page, 'Follow a list')
+      await inDialog(page).getByLabel('Room id').fill(town.garden)
+      await inDialog(page).getByRole('button', { name: 'Follow', exact: true }).click()
+      await said(page, 'The list is followed.')
+      await page.getByText(/Its rule "@\*:\*" bans everybody/).waitFor()
+      await look('lists')
+      await press(page, 'Remove')
+      await inDialog(page).getByRole('button', { name: 'Remove', exact: true }).click()
+      await said(page, 'The list is removed.')
+      await page.getByText('This server follows no list.').waitFor()
+      await town.alpha.api.call('PUT', rule, { token: town.alice.token, body: {} })
+    },
+  ],
+  [
     'sees who keeps how much',
     async ({ page, look }) => {
       await menu(page, 'Media')
@@ -524,7 +545,7 @@ export async function lookAt(page: Page, name: string, check: (name: string) => 
     await page.setViewportSize({ width, height: 800 })
     await page.emulateMedia({ colorScheme })
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${name} ${shape}`).toBe(true)
-    if (shape !== 'phone') await check(`${name} ${shape}`)
+    await check(`${name} ${shape}`)
     if (pictures === undefined) continue
     await mkdir(pictures, { recursive: true })
     await page.screenshot({ path: join(pictures, `${name}-${shape}.png`), fullPage: true })

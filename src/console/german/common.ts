@@ -5,6 +5,7 @@ export const common = {
   Rooms: 'Räume',
   Reports: 'Meldungen',
   'Spam wave': 'Spam-Welle',
+  'Policy lists': 'Policy-Listen',
   Media: 'Medien',
   Federation: 'Föderation',
   'Registration tokens': 'Registrierungstoken',

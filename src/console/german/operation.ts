@@ -141,4 +141,27 @@ export const operation = {
   Outcome: 'Ergebnis',
   done: 'erledigt',
   'begun, not ended': 'begonnen, nicht beendet',
+
+  'A policy list to follow': 'Eine Policy-Liste, der gefolgt wird',
+  'What its rules ban is refused from now on, also what its writers add later. Follow whom you trust.':
+    'Was ihre Regeln bannen, wird ab jetzt abgelehnt, auch was später dazukommt. Folgen Sie nur, wem Sie vertrauen.',
+  'Room id': 'Raum-ID',
+  'Like !abc:example.org. Somebody of this server must be in it.':
+    'Wie !abc:example.org. Jemand von diesem Server muss darin sein.',
+  Follow: 'Folgen',
+  'The list is followed.': 'Der Liste wird gefolgt.',
+  'Its rules end here, and so do the bans that they brought about.':
+    'Ihre Regeln enden hier, und damit auch die Bannungen, die sie bewirkt haben.',
+  'Follow the list no more?': 'Der Liste nicht mehr folgen?',
+  Remove: 'Entfernen',
+  'The list is removed.': 'Die Liste ist entfernt.',
+  'Rooms in which moderators publish whom they ban. This server refuses what they ban, and puts people out of rooms where moderation.ban_as says who does that.':
+    'Räume, in denen Moderatoren veröffentlichen, wen sie bannen. Dieser Server lehnt ab, was sie bannen, und entfernt Leute aus Räumen, wenn moderation.ban_as sagt, wer das tut.',
+  'Follow a list': 'Einer Liste folgen',
+  'This server follows no list.': 'Dieser Server folgt keiner Liste.',
+  Rules: 'Regeln',
+  Since: 'Seit',
+  'in force': 'in Kraft',
+  held: 'ausgesetzt',
+  unknown: 'unbekannt',
 } as const
