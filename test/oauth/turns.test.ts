@@ -4,7 +4,7 @@ import { MAX_STEPS_WAITING, STEPS_AT_ONCE } from '../../src/domain/limits/oauth.
 import { createTurns } from '../../src/domain/oauth/turns.ts'
 
 it('steps of sign-ins run a few at a time, in their order, also after one that failed; too many are refused', async () => {
-  const turns = createTurns()
+  const turns = createTurns(STEPS_AT_ONCE)
   const order: number[] = []
   const ends: (() => void)[] = []
   let running = 0

@@ -14,6 +14,8 @@ export const IDLE_CLIENT_KEPT_MS = 180 * 24 * 60 * 60 * 1000
 
 /** Steps of sign-ins that are done at one time, and that may wait; beyond that, they are told to come again. */
 export const STEPS_AT_ONCE = 12
+/** Sessions that are made at one time: each takes a connection for transactions, of which there are few. */
+export const SESSIONS_AT_ONCE = 3
 export const MAX_STEPS_WAITING = 500
 export const STEP_RETRY_MS = 3_000
 

@@ -4,8 +4,8 @@ import { type Context, Provider } from 'oidc-provider'
 import { ProtocolError } from '../../core/errors.ts'
 import { readScope } from '../../core/oauth/scope.ts'
 import type { Clock } from '../clock.ts'
-import { DEVICE_POLL_SECONDS } from '../limits/oauth.ts'
-import { CONSENT_PATH } from './addresses.ts'
+import { DEVICE_POLL_SECONDS, SESSIONS_AT_ONCE, STEPS_AT_ONCE } from '../limits/oauth.ts'
+import { CONSENT_PATH, TOKEN_PATH } from './addresses.ts'
 import {
   type AuthorizationServerDeps,
   COOKIE_PREFIX,
@@ -186,7 +186,8 @@ function deviceDecisions(
 
 export function createAuthorizationServer(deps: AuthorizationServerDeps): AuthorizationServer {
   const { issuer, clock } = deps
-  const turns = createTurns()
+  const turns = createTurns(STEPS_AT_ONCE)
+  const makingSessions = createTurns(SESSIONS_AT_ONCE)
   const { host, protocol } = new URL(issuer)
   const provider: Provider = new Provider(
     issuer,
@@ -241,7 +242,7 @@ export function createAuthorizationServer(deps: AuthorizationServerDeps): Author
         ...(contentType !== undefined && { 'content-type': contentType }),
       }
       const request = { method, url: path, headers, ...(body !== undefined && { payload: body }) }
-      const answer = await turns.run(() => inject(serve, request))
+      const answer = await (path === TOKEN_PATH ? makingSessions : turns).run(() => inject(serve, request))
       const cookieLines = [answer.headers['set-cookie'] ?? []].flat()
       return {
         status: answer.statusCode,

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../core/errors.ts'
-import { MAX_STEPS_WAITING, STEP_RETRY_MS, STEPS_AT_ONCE } from '../limits/oauth.ts'
+import { MAX_STEPS_WAITING, STEP_RETRY_MS } from '../limits/oauth.ts'
 
 /**
  * Runs steps of sign-ins a few at a time, the others in the order in which they came. Each step is many small pieces of work: if very many
@@ -10,7 +10,7 @@ export interface Turns {
   run<Result>(step: () => Promise<Result>): Promise<Result>
 }
 
-export function createTurns(): Turns {
+export function createTurns(atOnce: number): Turns {
   const waiting: (() => void)[] = []
   let running = 0
 
@@ -22,7 +22,7 @@ export function createTurns(): Turns {
   }
 
   async function enter(): Promise<void> {
-    if (running < STEPS_AT_ONCE) {
+    if (running < atOnce) {
       running += 1
       return
     }
