@@ -1,6 +1,6 @@
 import { membershipOf } from '../../core/event/content.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
-import { getState, setState } from '../../core/state/trie.ts'
+import { setState } from '../../core/state/trie.ts'
 import { loadReferences } from '../rooms/room/client-event.ts'
 import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
@@ -65,22 +65,27 @@ export async function lastTimeline(
   leaving: RoomEvent,
 ): Promise<LastTimeline> {
   const { sources } = look
-  const departure = await departureOf(look, room, leaving)
-  const isUndone = wasUndone(look, news, leaving)
-  const end = isUndone ? news.membership.changedAt : departure?.streamPos
+  const { changedAt } = news.membership
+  const wasResolved = wasUndone(look, news, leaving)
+  const before = wasResolved ? await memberBefore(look, room, changedAt) : undefined
+  // Who was out already when their leave was undone has seen nothing since that leave.
+  const isUndone = wasResolved && membershipOf(before) === 'join'
+  const leave = isUndone ? leaving : (before ?? leaving)
+  const departure = membershipOf(leave) === 'join' ? undefined : await departureOf(look, room, leave)
+  const end = isUndone ? changedAt : departure?.streamPos
   const slice = end === undefined ? NOTHING : await timelineUntil(look, room, end, isUndone ? undefined : departure)
-  const isApart = end === undefined || (isUndone ? membershipOf(leaving) !== 'join' : departure !== leaving)
-  const shown = isApart && isWanted(look, room, leaving) ? [...slice.events, leaving] : slice.events
+  const isApart = membershipOf(leave) !== 'join' && (end === undefined || isUndone || departure !== leave)
+  const shown = isApart && isWanted(look, room, leave) ? [...slice.events, leave] : slice.events
   const [membershipAt, relations] = await Promise.all([
     sources.membershipsAt(look.by, room, shown),
-    slice.limited ? sources.bundle({ ...bundleReader(look), upTo: leaving.pos }, room, shown) : undefined,
+    slice.limited ? sources.bundle({ ...bundleReader(look), upTo: leave.pos }, room, shown) : undefined,
     loadReferences(sources.events, shown),
   ])
   const [first] = slice.events
   // With the state after the timeline, the client reads no state from the timeline itself.
-  const unshown = isApart && (look.request.stateAfter || !shown.includes(leaving)) ? leaving : undefined
-  const before = first ? first.pos - 1 : (departure ?? leaving).pos - (shown.length > 0 ? 1 : 0)
-  return { slice, shown, unshown, end, departure, before, extras: { membershipAt, relations } }
+  const unshown = isApart && (look.request.stateAfter || !shown.includes(leave)) ? leave : undefined
+  const continues = first ? first.pos - 1 : (departure ?? leave).pos - (shown.length > 0 ? 1 : 0)
+  return { slice, shown, unshown, end, departure, before: continues, extras: { membershipAt, relations } }
 }
 
 const NOTHING: TimelineSlice = { events: [], limited: false }
@@ -156,11 +161,16 @@ async function departureOf(look: Look, room: Room, leaving: RoomEvent): Promise<
  * The user's member event in the room until this one came. Who made this one may not have heard of it: they may ban somebody, in their
  * branch of the room still in it, who left before.
  */
-async function replacedBy({ sources, now }: Look, room: Room, event: RoomEvent): Promise<number | undefined> {
+async function replacedBy(look: Look, room: Room, event: RoomEvent): Promise<number | undefined> {
   if (event.isOnTip || !event.isInTimeline || event.isHistory) return event.replacesNid
-  const then = await sources.states.at(room, until(now.events, event.streamPos - 1))
-  const nid = event.keyId === undefined ? 0 : getState(then, event.keyId)
-  return nid === 0 ? undefined : nid
+  return (await memberBefore(look, room, event.streamPos))?.nid
+}
+
+/** The user's member event in the room right before a stream position. */
+async function memberBefore({ sources, by, now }: Look, room: Room, position: number): Promise<RoomEvent | undefined> {
+  const then = await sources.states.at(room, until(now.events, position - 1))
+  const nid = room.stateNid(then, 'm.room.member', by.userId)
+  return nid === 0 ? undefined : (await sources.events.load([nid])).get(nid)
 }
 
 /** A position that ends with an event. */

@@ -211,6 +211,31 @@ describe.each(FORMS)('state that changes without an event of its own, in the %s 
     }
   })
 
+  it('who left sees nothing of what came after, when their coming and going turns out not to have held', async () => {
+    const { forge, room } = await openRoom('gone', ['keeper'])
+    const client = connect(form)
+    const kick = forge.make({
+      ...{ type: 'm.room.member', sender: CREATOR, state_key: ann.userId },
+      content: { membership: 'leave' },
+    })
+    expect(await home.kinds(forge, [kick])).toEqual(['accepted'])
+    await home.takeLocalJoin('ann', room)
+    await client.next(inRoom(room))
+    const { next_batch: since } = await home.sync('ann')
+    await home.does('ann', (rooms, by) => rooms.leave(by, room, {}))
+    await forge.catchUp(home.server)
+    const changes = [forge.set(GUEST, 'm.room.topic', { topic: 'not for ann' }), forge.say(GUEST, 'nor is this')]
+    expect(await home.kinds(forge, changes)).toEqual(['accepted', 'accepted'])
+    const closing = forge.set(CREATOR, 'm.room.join_rules', { join_rule: 'invite' }, { prev: [kick] })
+    expect(await home.kinds(forge, [closing])).toEqual(['accepted'])
+    const section = (await client.next(inRoom(room, { state: [['*', '*']] }))).rooms[room]
+    expect(isOut(section)).toBe(true)
+    const classic = (await home.sync('ann', since)).rooms.leave[room]
+    for (const shown of [section, classic]) {
+      for (const hidden of [...changes, closing]) expect(JSON.stringify(shown)).not.toContain(hidden)
+    }
+  })
+
   it('the user is invited again whose join did not hold', async () => {
     const { forge, room } = await openRoom('invited', ['keeper'])
     const invite = forge.make({
