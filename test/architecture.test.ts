@@ -187,7 +187,7 @@ test('only main.ts knows the process it runs in', () => {
   expect(offenders(/\b(?:process|console)\.\w+/g, others), 'take it from the Host, or write to the log').toEqual([])
   // Signals to a Postgres that an earlier process left behind.
   const own = others.filter(({ name }) => name !== 'store/embedded/cluster.ts')
-  expect(offenders(/'node:process'/g, own)).toEqual([])
+  expect(offenders(/'node:process'/g, own), 'take it from the Host').toEqual([])
 })
 
 describe('the console runs in browsers', () => {
@@ -197,21 +197,30 @@ describe('the console runs in browsers', () => {
     const packages = ours.flatMap(({ code }) =>
       [...code.matchAll(/(?:from|import)\s*\(?'([^.'][^']*)'/g)].map(([, name]) => name),
     )
-    expect([...new Set(packages)].sort()).toEqual(['preact', 'preact/hooks', 'uplot'])
+    expect([...new Set(packages)].sort(), 'write it yourself, or say here why browsers load one more').toEqual([
+      'preact',
+      'preact/hooks',
+      'uplot',
+    ])
   })
 
   test('and no file of the server imports one of it', () => {
     const importers = SOURCES.filter(({ layer }) => layer !== 'console').filter(({ imports }) =>
       imports.some(({ target }) => layerOf(target) === 'console'),
     )
-    expect(importers.map(({ name }) => name)).toEqual([])
+    expect(
+      importers.map(({ name }) => name),
+      'move what both need into core/',
+    ).toEqual([])
   })
 
   test('without markup made of texts, and keeping nothing in the browser but a language and a place', () => {
     const markup = /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySet\w*|document\.write|\beval\b|document\.cookie/g
-    expect(offenders(markup, ours)).toEqual([])
+    expect(offenders(markup, ours), 'give texts to Preact as children').toEqual([])
     const others = ours.filter(({ name }) => name !== 'console/kept.ts')
-    expect(offenders(/localStorage|sessionStorage|indexedDB/g, others)).toEqual([])
+    expect(offenders(/localStorage|sessionStorage|indexedDB/g, others), 'keep it in the page, or in kept.ts').toEqual(
+      [],
+    )
   })
 })
 
@@ -221,9 +230,10 @@ test('core has no clock, no randomness and no I/O', () => {
     offenders(/\b(?:Date\.now|new Date\(\)|Math\.random|randomBytes|performance\.|setTimeout|setInterval)\b/g, core),
     'take the time or the bytes as a parameter',
   ).toEqual([])
-  expect(offenders(/from '(?:node:(?:fs|net|http|child_process|timers)[^']*|fastify|pg|pino|undici)'/g, core)).toEqual(
-    [],
-  )
+  expect(
+    offenders(/from '(?:node:(?:fs|net|http|child_process|timers)[^']*|fastify|pg|pino|undici)'/g, core),
+    'take what was read as a parameter, or move the file to the layer that may read it',
+  ).toEqual([])
 })
 
 /** Who opens sockets: the one guarded client with its tunnels, mail (to the operator's own server), listeners, and nodes to each other. */
@@ -234,28 +244,34 @@ test('nobody makes a connection past the guard of addresses', () => {
   const others = SOURCES.filter(({ name }) => !CONNECTS.test(name))
   const makesOne =
     /(?<!type )\b(?:connect|createConnection|Agent|Pool|Client|createServer|createTransport)\b[^'";]*from '(?:undici|node:(?:net|tls|https?)|nodemailer)'/g
-  expect(offenders(makesOne, others)).toEqual([])
-  expect(offenders(/\('undici\b[^']*'\)/g, others)).toEqual([])
+  const guarded = 'call through outbound/, or name the file in CONNECTS with the reason'
+  expect(offenders(makesOne, others), guarded).toEqual([])
+  expect(offenders(/\('undici\b[^']*'\)/g, others), guarded).toEqual([])
   // The commands speak to the server they are for.
   const served = others.filter(({ layer }) => layer !== 'cli')
-  expect(offenders(/(?:globalThis\.|await |return |= )fetch\('?http[^)]*|new WebSocket\b/g, served)).toEqual([])
+  expect(offenders(/(?:globalThis\.|await |return |= )fetch\('?http[^)]*|new WebSocket\b/g, served), guarded).toEqual(
+    [],
+  )
 })
 
 test('domain keeps no state in its modules', () => {
   const domain = SOURCES.filter(({ layer }) => layer === 'domain')
-  expect(offenders(/^(?:export )?(?:let|var) .*$/gm, domain)).toEqual([])
+  const inFactory = 'make it in a create…() function: two servers of one process must not share it'
+  expect(offenders(/^(?:export )?(?:let|var) .*$/gm, domain), inFactory).toEqual([])
   expect(
     offenders(
       /^(?:export )?const \w+(?:: (?!Readonly|readonly)[^=\n]+)? = (?:new (?:Map|Set|WeakMap|Array|LRUCache)\b.*\(\)|\[\]|\{\})$/gm,
       domain,
     ),
+    inFactory,
   ).toEqual([])
 })
 
 test('room versions are compared in their table alone', () => {
   const others = SOURCES.filter(({ name }) => name !== 'core/room-version.ts')
-  expect(offenders(/version(?:\.id|Id)?\s*(?:[=!]==?|[<>]=?)\s*['"]\d.*/gi, others)).toEqual([])
-  expect(offenders(/case '\d{1,2}':/g, others)).toEqual([])
+  const property = 'give the version a property in core/room-version.ts, and ask for that'
+  expect(offenders(/version(?:\.id|Id)?\s*(?:[=!]==?|[<>]=?)\s*['"]\d.*/gi, others), property).toEqual([])
+  expect(offenders(/case '\d{1,2}':/g, others), property).toEqual([])
 })
 
 test('an endpoint is one file, named as its export, and in the list of its role', () => {
@@ -264,11 +280,11 @@ test('an endpoint is one file, named as its export, and in the list of its role'
     const declared = [...code.matchAll(/^export const (\w+) = endpoint\(/gm)].map(([, found]) => found)
     if (declared.length === 0) continue
     const expected = basename(name, '.ts').replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
-    expect(declared, name).toEqual([expected])
+    expect(declared, `${name}: export one endpoint, named as the file is`).toEqual([expected])
     const index = SOURCES.find((source) => source.name === `${name.split('/', 2).join('/')}/index.ts`)
     expect(
       index?.imports.map(({ target }) => target),
-      name,
+      `${name}: add it to the list of endpoints in the index.ts of its role`,
     ).toContain(name)
   }
   expect(
@@ -276,6 +292,7 @@ test('an endpoint is one file, named as its export, and in the list of its role'
       /endpoint\(/g,
       SOURCES.filter(({ name }) => /^routes\/.*index\.ts$/.test(name)),
     ),
+    'move it into a file of its own',
   ).toEqual([])
 })
 
@@ -284,6 +301,7 @@ test('files are named in kebab-case and stay below 400 lines', () => {
     SOURCES.filter(({ name }) => !/^(?:[a-z0-9]+(?:-[a-z0-9]+)*\/)*[a-z0-9]+(?:-[a-z0-9]+)*\.tsx?$/.test(name)).map(
       ({ name }) => name,
     ),
+    'rename it: small letters, with hyphens between words',
   ).toEqual([])
   const long = SOURCES.filter(({ lines }) => lines > 400).map(({ name, lines }) => `${name}: ${lines}`)
   expect(long, 'divide it by subject').toEqual([])
