@@ -2,10 +2,10 @@ import pg from 'pg'
 import type { TestServer } from './server.ts'
 
 /**
- * What the server notes by itself: when a device and an account were here, how far events went to other servers and to pushers, and which
- * words they have.
+ * What the server notes by itself: when a device and an account were here, how far events went to other servers and to pushers, which words
+ * they have, and that this node of a cluster runs.
  */
-const IS_SIGHTING = `TG_TABLE_NAME IN ('device', 'pusher') AND TG_OP = 'UPDATE'
+const IS_SIGHTING = `TG_TABLE_NAME IN ('device', 'pusher', 'node') AND TG_OP = 'UPDATE'
   OR TG_TABLE_NAME IN ('federation_sent', 'federation_forward', 'push_sent', 'push_gateway', 'search_text', 'search_position',
     'directory_user', 'directory_word', 'directory_position', 'open_room')
   OR TG_TABLE_NAME = 'account' AND TG_OP = 'UPDATE' AND to_jsonb(NEW) - 'last_active_at' = to_jsonb(OLD) - 'last_active_at'`
