@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { SECTIONS } from '../../src/console/sections.ts'
 import { PASSWORD } from '../support/api.ts'
 import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { fastestMs } from '../support/slowness.ts'
@@ -91,9 +90,10 @@ describe.skipIf(chromiumPath() === undefined)('an administrator with a browser, 
     await german.locator('main form button').first().click()
     const links = german.locator('nav#menu a')
     await links.first().waitFor()
-    for (const [index, { id }] of SECTIONS.entries()) {
-      const name = (await links.nth(index).innerText()).trim()
-      await links.nth(index).click()
+    for (const link of await links.all()) {
+      const name = (await link.innerText()).trim()
+      const id = (await link.getAttribute('href'))?.replace('#/', '')
+      await link.click()
       await german.getByRole('heading', { level: 1, name, exact: true }).waitFor()
       await german.locator('[aria-busy="true"]').waitFor({ state: 'detached' })
       await lookAt(german, `german-${id || 'overview'}`, (which) => isForAll(which, german))

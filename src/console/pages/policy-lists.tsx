@@ -95,8 +95,15 @@ export function PolicyLists() {
                   )
                 },
               },
-              { title: t('Since'), cell: ({ added_ts }) => <Moment at={added_ts} /> },
-              { title: t('By'), cell: ({ added_by }) => <bdi>{added_by}</bdi> },
+              {
+                title: t('Since'),
+                cell: ({ added_ts, added_by }) => (
+                  <>
+                    <Moment at={added_ts} />
+                    <bdi class="soft block">{added_by}</bdi>
+                  </>
+                ),
+              },
               {
                 title: t('Act'),
                 cell: ({ room_id }) => (
