@@ -2,10 +2,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
 const LOWEST = constants.priority.PRIORITY_LOW
-/** Others may wait for what a backend holds: it still comes to its turn. */
+/** Not the very lowest: others may wait for a lock that a backend holds, so it has to come to its turn. */
 const LOW = constants.priority.PRIORITY_BELOW_NORMAL
 
-/** Has this process, or a backend of a Postgres of this machine, run only when others do not want the processor. What fails is left as it is. */
+/** Gives this process, or a Postgres backend of this machine, a low priority for the processor. Failures are ignored. */
 export function giveWay(backend?: number): void {
   if (backend === undefined) {
     lowerThreads('self', LOWEST)

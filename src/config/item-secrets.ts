@@ -37,7 +37,7 @@ function contentOf(path: string, problems: string[]): string {
   }
 }
 
-/** Whether a value may hold a secret though its option is none: one of ours does not. */
+/** Whether an option that is not secret itself may hold one in this value. The default value holds none. */
 export function isHidden(schema: OptionSchema, value: unknown): boolean {
   return schema.hidden === true && JSON.stringify(value) !== JSON.stringify(schema.default)
 }

@@ -4,7 +4,7 @@ class Link {
   newer: Link = this
   /** The age of the budget at which it was used last. */
   usedAt = 0
-  /** The age of the budget of which its place in the list tells: of its last use when it got the place. */
+  /** The age of the budget when the entry was last used, as of when it got its place in the list. */
   placedAt = 0
   /** Whether it was used since then. It keeps its place until the budget looks for what may go: a use must be cheap. */
   isUsed = false

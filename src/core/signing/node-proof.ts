@@ -9,7 +9,7 @@ export interface PassedOn {
   readonly authorization: string
 }
 
-/** For so long before and after its time a proof is worth something. Milliseconds. */
+/** A proof is accepted so many milliseconds before and after its time. */
 const PROOF_MS = 120_000
 
 /** The proof for a request from node to node: its time in milliseconds, and a MAC by the secret of the cluster. */

@@ -1,7 +1,7 @@
 import { ERROR_STATUS, type Errcode } from '../errors.ts'
 import { TemplateError } from '../template.ts'
 
-/** Puts an error of this server into a person's language. */
+/** Translates an error of this server into a person's language. */
 export type ErrorWords = (message: string, errcode: Errcode) => string
 
 /** A part of a sentence that differs: `{1}` to `{9}`. */

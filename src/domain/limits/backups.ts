@@ -10,7 +10,7 @@ export const BACKUP_MEDIA_AT_ONCE = 4
 export const BACKUP_LEAST_BYTES_PER_SECOND = 20 * 1024 * 1024
 export const BACKUP_FIRST_BYTES_PER_SECOND = 40 * 1024 * 1024
 export const BACKUP_MOST_BYTES_PER_SECOND = 1024 * 1024 * 1024
-/** How long others wait is measured so often; so many measurements are a rest, and between two rests it works so long. */
+/** How often a backup measures how long others wait, how many measurements a rest has, and how long it works between two rests. */
 export const BACKUP_PROBE_EVERY_MS = 150
 export const BACKUP_PROBES_AT_ONCE = 6
 export const BACKUP_WORK_MS = 15_000

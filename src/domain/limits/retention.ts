@@ -1,7 +1,7 @@
-/** Rooms looked at in one go for messages whose time is over, and how often all rooms are. */
+/** How many rooms are searched in one go for messages whose lifetime is over, and how often all rooms are. */
 export const ROOMS_SURVEYED_AT_ONCE = 200
 export const RETENTION_ROUND_MS = 3_600_000
-/** Purges that wait at the same time, so that those that operators ask for have their turn. */
+/** How many purges by age may wait at a time, so that those that operators ask for have their turn. */
 export const MAX_PURGES_BY_AGE = 200
-/** For how long is kept which event was the newest at a time. */
+/** How long it is remembered which event was the newest at which time. */
 export const ARRIVAL_MARKS_KEPT_MS = 2 * 365 * 24 * 3_600_000

@@ -10,8 +10,8 @@ export const MAX_STICKY_SENT = 100
 export const STICKY_SENT_AFTER_MS = [2_000, 60_000]
 /** Sticky events of a room that another server is sent again: the newest. */
 export const MAX_STICKY_SENT_AGAIN = 50
-/** Soft-failed events that are judged again while they are sticky: of a room, and of all rooms. The oldest of too many is not. */
+/** Soft-failed events that are judged again while they are sticky: in one room, and in all. One more drops the oldest. */
 export const MAX_APPEALS_PER_ROOM = 100
 export const MAX_APPEALS = 10_000
-/** How long after a change of its state a room's are judged again: many changes come together. */
+/** How long after a change of a room's state its events are judged again: changes often come together. */
 export const APPEAL_AFTER_MS = 200

@@ -6,6 +6,6 @@
  */
 export const MAX_UNREAD_THREADS = 500
 
-/** Users that one change of a list adds or removes of whom it is noted when, and times that are over which are remembered of an account. */
+/** Users of one change of an ignore list for whom its time is kept, and how many past times an account keeps. */
 export const MAX_IGNORED_NOTED = 1_000
 export const MAX_IGNORED_BEFORE = 1_000

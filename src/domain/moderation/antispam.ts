@@ -26,7 +26,7 @@ export interface Antispam {
 
 /** Askers share all places. */
 const EVERYBODY = 0
-/** Time that is left to who has waited for a place. */
+/** The least time that the service gets for a question, however long the question has waited for a place. */
 const LEAST_MS = 50
 
 const NOBODY: Antispam = { asks: () => false, ask: async () => {} }

@@ -41,7 +41,7 @@ export interface StateErrors {
 
 export interface StateDeps {
   readonly db: Database
-  /** What is lost with a crash is begun again. A session is committed after the use of its code, so no code can be used twice. */
+  /** Writes that a crash may lose: people begin again. A session is committed after the use of its code, so no code works twice. */
   readonly writes: Tx
   readonly clock: Clock
   readonly clients: Pick<Clients, 'find'>
@@ -51,7 +51,7 @@ export interface StateDeps {
 
 /** What people and apps begin without a password is counted. */
 const MOST: Readonly<Record<string, number>> = { Interaction: MAX_INTERACTIONS, DeviceCode: MAX_DEVICE_CODES }
-/** Counting is costly, and the bound is no exact one. */
+/** Counting is costly, so the cap is not exact. */
 const COUNTED_EVERY_MS = 5_000
 const KEPT_OF_TOO_MANY = 0.9
 

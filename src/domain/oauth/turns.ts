@@ -16,7 +16,7 @@ export function createTurns(atOnce: number): Turns {
 
   function leave(): void {
     const next = waiting.shift()
-    // Who waits takes over the place.
+    // The next one in the queue takes over the place.
     if (next === undefined) running -= 1
     else next()
   }

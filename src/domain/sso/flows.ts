@@ -29,7 +29,7 @@ export interface Flow extends SignInAttempt {
 
 const SECRET_BYTES = 32
 const SECRET = /^[\w-]{43}$/
-/** Counting is costly, and the bound is no exact one. */
+/** Counting is costly, so the cap is not exact. */
 const COUNTED_EVERY_MS = 5_000
 const KEPT_OF_TOO_MANY = 0.9
 

@@ -108,7 +108,7 @@ export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentA
     send,
     async answer(by, make) {
       mustHaveRoom(by)
-      // A service asks for many users by one.
+      // One application service asks on behalf of many users.
       const release = by.appservice ? undefined : count(by, ANSWER_BYTES_RESERVED)
       try {
         return send(by, await make())

@@ -4,7 +4,7 @@ import type { Role } from '../../http/role.ts'
 import { clientRole } from '../client/role.ts'
 import { pageReply } from '../web/page.ts'
 
-/** People in browsers, and the apps that send them. */
+/** Called by people in browsers, and by the apps that send them there. */
 export function personRole(services: Services): Role<Requester> {
   return {
     ...clientRole(services),

@@ -30,7 +30,7 @@ const LEASE_MS = 300_000
 const FIRST_PAUSE_MS = 10_000
 const LONGEST_PAUSE_MS = 3_600_000
 const MAX_ATTEMPTS = 20
-/** Who waits for an operator is due when that one has decided. */
+/** Newcomers who wait for an operator's approval are looked at again after this time; the approval makes them due at once. */
 const WAITING_MS = 600_000
 
 export function createNewcomers(deps: {

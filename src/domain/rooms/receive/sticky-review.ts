@@ -25,7 +25,7 @@ export interface StickyReviewParts {
   readonly log: Logger
 }
 
-/** How often others may write to the room in between before an event is left alone. */
+/** How often an event is tried again because others wrote to the room meanwhile. */
 const MAX_ATTEMPTS = 8
 
 /**

@@ -99,7 +99,7 @@ export function createNoticing({
   }
 }
 
-/** Adds the readers of a group to whom an event is something else than messages are to them. */
+/** Adds the readers of a group for whom this event counts differently from other messages. */
 function noticeGroup(
   trial: Trial,
   { rules, readers }: RuleGroup,
