@@ -16,7 +16,7 @@ export interface GatewayReady {
   readonly port: number
 }
 
-/** Resolves when so many dated notifications have come since the last report, or at the latest after a minute. */
+/** Resolves when so many dated notifications have come since the last report, or at the latest after five minutes. */
 export interface GatewayCommand {
   readonly notifications: number
 }
@@ -29,7 +29,7 @@ export interface GatewayReport {
   readonly cpuMs: number
 }
 
-const LONGEST_WAIT_MS = 60_000
+const LONGEST_WAIT_MS = 300_000
 const LOOK_EVERY_MS = 20
 
 let delaysMs: number[] = []
