@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -44,16 +44,48 @@ beforeAll(async () => {
 
 afterAll(() => folder && rm(folder, { recursive: true }))
 
-/** The program of a commit, as its tarball has it. It uses the libraries of today: to fetch its own would take minutes. */
+/** The program of a commit, as its tarball has it, with the libraries that its lock file names. */
 async function build(commit: string): Promise<string> {
   const tree = join(folder, commit)
   await run('mkdir', [tree])
   const archive = `${tree}.tar`
   await git('archive', '--format=tar', `--output=${archive}`, commit, 'package.json', 'package-lock.json', ...PARTS)
   await run('tar', ['-xf', archive, '-C', tree])
-  await symlink(join(PROJECT_ROOT, 'node_modules'), join(tree, 'node_modules'))
+  await addLibraries(tree)
   await run(process.execPath, ['scripts/build.mjs'], { cwd: tree })
   return tree
+}
+
+interface Locked {
+  readonly version?: string
+  readonly link?: boolean
+}
+
+async function lockOf(tree: string): Promise<Map<string, Locked>> {
+  const { packages } = JSON.parse(await readFile(join(tree, 'package-lock.json'), 'utf8'))
+  const entries = Object.entries<Locked>(packages).filter(([path, { link }]) => path !== '' && link !== true)
+  return new Map(entries)
+}
+
+/** Those of today, without the ones that came later, and with the ones that had another version then, which npm has. */
+async function addLibraries(tree: string): Promise<void> {
+  const [then, now] = [await lockOf(tree), await lockOf(PROJECT_ROOT)]
+  const from = join(PROJECT_ROOT, 'node_modules')
+  // As links where both are on one file system: then it takes no time.
+  await run('cp', ['-al', from, tree]).catch(async () => {
+    await rm(join(tree, 'node_modules'), { recursive: true, force: true })
+    await run('cp', ['-a', from, tree])
+  })
+  for (const path of now.keys()) if (!then.has(path)) await rm(join(tree, path), { recursive: true, force: true })
+  for (const [path, { version }] of then) {
+    if (now.get(path)?.version === version) continue
+    const place = join(tree, path)
+    await rm(place, { recursive: true, force: true })
+    await mkdir(place, { recursive: true })
+    const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+    const packed = await run('npm', ['pack', '--silent', '--prefer-offline', `${name}@${version}`], { cwd: tree })
+    await run('tar', ['-xf', join(tree, packed.stdout.trim()), '-C', place, '--strip-components=1'])
+  }
 }
 
 const PARTS = ['src', 'scripts', 'migrations', 'templates']
