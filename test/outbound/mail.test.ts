@@ -157,7 +157,7 @@ describe('a message is refused, and told so,', () => {
 
   test('at once when others wait in vain already', async () => {
     const port = await scripted(() => {}, '')
-    const { send } = mailer(port, { timeout_ms: 500, connections: 1, security: 'none' })
+    const { send } = mailer(port, { timeout_ms: 150, connections: 1, security: 'none' })
     const waiting = Array.from({ length: 8 }, () => send(MESSAGE).catch((error: Error) => error.message))
     await waiting[2]
     await expect(send(MESSAGE)).rejects.toThrow(/wait for the mail server already/)
