@@ -79,7 +79,9 @@ export function createNewLoginNotes({
         mostAddresses: MAX_LETTER_ADDRESSES,
       })
     },
-    noted: () => listener(),
+    noted() {
+      if (byMail || byNotice) listener()
+    },
     onNoted(heard) {
       listener = heard
     },
