@@ -20,7 +20,7 @@ export const userSessionsSection = section('How long a login lasts.', {
     36_500,
   ),
   new_login_letters: choice(
-    'Whether people are told when somebody logs in to their account on a new device, at most four times an hour. `mail`: those with an email address, where `identity.mail.smtp.host` is set. `mail_or_notice`: the others too, by a server notice, where `server_notices.localpart` is set. `nobody`: none. Logins by application services and administrators are not told.',
+    'Whether people are told when somebody logs in to their account on a new device, or from an address where they have not been, at most four times an hour. `mail`: those with an email address, where `identity.mail.smtp.host` is set. `mail_or_notice`: the others too, by a server notice, where `server_notices.localpart` is set. `nobody`: none. Logins by application services and administrators are not told.',
     ['mail', 'mail_or_notice', 'nobody'],
     'mail',
   ),
