@@ -51,8 +51,10 @@ export function createAntispam(parts: {
     askAntispam(client, { url: `${base}/${path}`, token, body, timeoutMs, maxBytes: MAX_ANTISPAM_BYTES })
 
   async function ping(question: AntispamQuestion): Promise<void> {
-    const { verdict } = await post('ping', { id: String(clock.now()) }, timeoutMs)
-    pinging = undefined
+    const asked = post('ping', { id: String(clock.now()) }, timeoutMs)
+    const { verdict } = await asked.finally(() => {
+      pinging = undefined
+    })
     if (verdict !== 'unavailable') return
     restsUntil = clock.now() + ANTISPAM_REST_MS
     log.warn({ question }, 'the antispam service did not answer, and is left alone for some seconds')

@@ -43,6 +43,8 @@ export function createListBans(parts: ListBanParts): ListBans | undefined {
   let wake = (): void => {}
   /** Whether all members are to be looked at. */
   let isAnew = true
+  /** Whether the log says that the moderator is not there. */
+  let isMissed = false
   /** Who has come into a room since, by room and name. */
   let came = new Map<string, Pick<Present, 'room_nid' | 'user_id'>>()
 
@@ -71,7 +73,13 @@ export function createListBans(parts: ListBanParts): ListBans | undefined {
 
   async function moderator(): Promise<Requester | undefined> {
     const account = await findAccount(db, name)
-    if (account !== undefined && account.deactivated_at === null) return onBehalfOf(account)
+    const isThere = account !== undefined && account.deactivated_at === null
+    if (isThere) {
+      isMissed = false
+      return onBehalfOf(account)
+    }
+    if (isMissed) return undefined
+    isMissed = true
     log.warn({ user: name }, 'the user of `moderation.ban_as` does not exist, so policy lists put nobody out of rooms')
     return undefined
   }

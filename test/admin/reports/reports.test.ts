@@ -118,6 +118,7 @@ describe('an administrator', () => {
       [`user_id=${encodeURIComponent('@alice')}`, 2],
       ['user_id=bob', 0],
       ['event_sender_user_id=bob', 2],
+      ['sender_user_id=bob', 2],
     ] as const) {
       expect((await admin.call('GET', `${SYNAPSE}/event_reports?${query}`)).total).toBe(count)
     }

@@ -7,6 +7,8 @@ const Query = Type.Object({
   user_id: Type.Optional(Type.String()),
   room_id: Type.Optional(Type.String()),
   event_sender_user_id: Type.Optional(Type.String()),
+  // What the documentation of existing tools calls it.
+  sender_user_id: Type.Optional(Type.String()),
 })
 
 export const listEventReports = endpoint(
@@ -17,7 +19,7 @@ export const listEventReports = endpoint(
       ...pageOf({ ...query, dir: query.dir ?? 'b' }),
       reporter: query.user_id,
       roomId: query.room_id,
-      targetUser: query.event_sender_user_id,
+      targetUser: query.event_sender_user_id ?? query.sender_user_id,
     })
     return { event_reports: reports, ...rest }
   },
