@@ -70,7 +70,8 @@ export async function lastTimeline(
   const before = wasResolved ? await memberBefore(look, room, changedAt) : undefined
   // Who was out already when their leave was undone has seen nothing since that leave.
   const isUndone = wasResolved && membershipOf(before) === 'join'
-  const leave = isUndone ? leaving : (before ?? leaving)
+  const wasOut = ['leave', 'ban'].includes(membershipOf(before))
+  const leave = before && wasOut ? before : leaving
   const departure = membershipOf(leave) === 'join' ? undefined : await departureOf(look, room, leave)
   const end = isUndone ? changedAt : departure?.streamPos
   const slice = end === undefined ? NOTHING : await timelineUntil(look, room, end, isUndone ? undefined : departure)
