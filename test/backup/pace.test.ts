@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, expect, test } from 'vitest'
 import { atPace, startPace } from '../../src/domain/backup/pace.ts'
 import { BACKUP_FIRST_BYTES_PER_SECOND } from '../../src/domain/limits/backups.ts'
@@ -38,4 +39,14 @@ test('a backup takes its bytes at its rate, all of them and in their order, and 
   expect(read.length === chunks.length && read.every((chunk, at) => chunk === chunks[at])).toBe(true)
   pace.stop()
   await pace.take(BACKUP_FIRST_BYTES_PER_SECOND * 3_600)
+})
+
+test('a database that hangs counts as slow, and holds nothing up', async () => {
+  const silent = createServer()
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const { port } = silent.address() as AddressInfo
+  const waits = openWaits({ host: '127.0.0.1', port }, server.baseUrl)
+  expect(await waits.measure()).toBe(5_000)
+  await waits.close()
+  silent.close()
 })

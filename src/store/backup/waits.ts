@@ -4,7 +4,7 @@ import type pg from 'pg'
 
 /** How long a small commit and a small request wait at this moment. */
 export interface Waits {
-  /** Milliseconds of both; undefined where the database does not say. */
+  /** Milliseconds of both, up to 5 s; undefined where the database does not say. */
   measure(): Promise<number | undefined>
   close(): Promise<void>
 }
@@ -37,13 +37,17 @@ export function openWaits(connection: pg.ClientConfig, origin: string): Waits {
         answer = resolve
       })
       program.postMessage('measure')
-      return measured
+      // A database that cannot be reached any more must not hold the backup up for ever.
+      const giveUp = setTimeout(() => answer?.(LONGEST_MS), LONGEST_MS)
+      return measured.finally(() => clearTimeout(giveUp))
     },
     async close() {
       await program.terminate()
     },
   }
 }
+
+const LONGEST_MS = 5_000
 
 /** The message is for nobody: what counts is that its commit waits for the disk as others do. */
 const PROGRAM = `
