@@ -29,3 +29,5 @@ export const PASSED_ON_HEADER_BYTES = 2 * 1024
 /** Bodies up to this size are kept until their request is answered, so that it can be repeated; and all of them together. */
 export const MAX_KEPT_BODY_BYTES = 64 * 1024
 export const MAX_KEPT_BODY_BYTES_IN_ALL = 32 * 1024 * 1024
+/** How long the last answers of a node may be on their way after another one has its place. */
+export const LAST_ANSWERS_MS = 1_000

@@ -8,7 +8,7 @@ import {
 } from 'node:http'
 import { pipeline } from 'node:stream'
 import { nodeProof } from '../../core/signing/node-proof.ts'
-import { FORWARD_PATIENCE_MS } from '../../domain/limits/cluster.ts'
+import { FORWARD_PATIENCE_MS, LAST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
 import { UNIX_PEER } from '../client-address.ts'
 import { askForBody, isBodyWithheld } from '../expect-continue.ts'
 import { discardRest } from '../parting.ts'
@@ -24,6 +24,8 @@ export interface Forwarder {
   reaches(): Promise<boolean>
   /** Ends what is on the way: the node that has it serves no more, and may never answer. What can be repeated goes to the next one. */
   giveUp(): void
+  /** The same, but for answers that are on their way from a node that gave its place back in peace. */
+  turnAway(): void
   /** This process stops. What waits for news is asked for again without waiting, and nothing waits for a node that serves. */
   finish(): void
 }
@@ -51,7 +53,7 @@ export interface ForwarderParts {
 }
 
 export function createForwarder(parts: ForwarderParts): Forwarder {
-  const agent = new Agent({ keepAlive: true })
+  let agent = new Agent({ keepAlive: true })
   /** Takes back syncs that are not answered yet. */
   const waiting = new Set<() => void>()
   const untilOneServes = createWaitingRoom()
@@ -154,6 +156,11 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
       }
     },
     reaches: () => isReached(parts),
+    turnAway() {
+      setTimeout((before: Agent) => before.destroy(), LAST_ANSWERS_MS, agent).unref()
+      agent = new Agent({ keepAlive: true })
+      untilOneServes.wake()
+    },
     giveUp() {
       agent.destroy()
       untilOneServes.wake()

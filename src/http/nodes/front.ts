@@ -103,12 +103,12 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       else if (!answersItself(request, response)) void forwarder.pass(request, response)
     },
     passTo(there) {
-      if (there !== elsewhere) forwarder.giveUp()
+      if (there !== elsewhere) forwarder.turnAway()
       elsewhere = there
     },
     serve(listener, isHeld) {
       own = { listener: counted(listener), isHeld }
-      forwarder.giveUp()
+      forwarder.turnAway()
     },
     retire() {
       own = undefined
