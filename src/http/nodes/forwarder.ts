@@ -1,11 +1,4 @@
-import {
-  Agent,
-  type ClientRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type ServerResponse,
-  request as send,
-} from 'node:http'
+import { Agent, type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import { pipeline } from 'node:stream'
 import { nodeProof } from '../../core/signing/node-proof.ts'
 import { FORWARD_PATIENCE_MS, LAST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
@@ -249,7 +242,9 @@ function onwardHeaders(
   request: IncomingMessage,
   body: Buffer | undefined,
 ): Record<string, string | string[] | undefined> {
-  const headers: IncomingHttpHeaders = { ...request.headers }
+  const headers: Record<string, string | string[] | undefined> = { ...request.headers }
+  const { authorization = [] } = request.headersDistinct
+  if (authorization.length > 1) headers.authorization = authorization
   for (const name of OF_A_HOP) delete headers[name]
   const { remoteAddress } = request.socket
   const came = headers['x-forwarded-for']?.toString()

@@ -20,7 +20,17 @@ export function nodeListener(parts: {
   readonly proved: (request: IncomingMessage) => void
 }): RequestListener {
   return (request, response) => {
-    if (!isNodeProof(parts.secret, passedOn(request), request.headers[NODE_PROOF]?.toString(), parts.now())) {
+    // Several headers of this name are several signatures; `headers` has the first one only.
+    const headers = { ...request.headers, authorization: request.headersDistinct.authorization }
+    const { method, url } = request
+    if (
+      !isNodeProof(
+        parts.secret,
+        passedOn({ method, url, headers }),
+        request.headers[NODE_PROOF]?.toString(),
+        parts.now(),
+      )
+    ) {
       answer(response, 403, 'M_FORBIDDEN', 'Only nodes of this server may connect here: use the address for clients.')
       return
     }
@@ -35,17 +45,14 @@ export function nodeListener(parts: {
 }
 
 /** What the proof of a request covers. The body is not part of it. */
-export function passedOn({
-  method = '',
-  url = '',
-  headers,
-}: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): PassedOn {
-  return {
-    method,
-    url,
-    forwardedFor: headers['x-forwarded-for']?.toString() ?? '',
-    authorization: headers.authorization ?? '',
-  }
+export function passedOn(request: {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+}): PassedOn {
+  const { method = '', url = '', headers } = request
+  const textOf = (name: string): string => [headers[name] ?? []].flat().join('\n')
+  return { method, url, forwardedFor: textOf('x-forwarded-for'), authorization: textOf('authorization') }
 }
 
 /** An answer of our own, before anything else has the request. */

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, request, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
@@ -107,6 +107,21 @@ describe('a node that stands by', () => {
         expect(await answer.json()).toMatchObject({ method, url: '/outer', body })
       }
     }
+  })
+
+  it('passes on each signature of a server that signs with several keys', async () => {
+    const signatures = ['X-Matrix one', 'X-Matrix two']
+    first.front.serve((incoming, response) => {
+      response.end(JSON.stringify(incoming.headersDistinct.authorization))
+    }, always)
+    second.front.passTo(first.front.address)
+    const { hostname, port } = new URL(second.url)
+    const answered = new Promise<string>((resolve, reject) => {
+      const headers = { authorization: signatures } as unknown as Record<string, string[]>
+      const came = (incoming: IncomingMessage): void => resolve(text(incoming))
+      request({ hostname, port, headers }, came).once('error', reject).end()
+    })
+    expect(JSON.parse(await answered)).toEqual(signatures)
   })
 
   it('passes headers on that are as long as they may be', async () => {
