@@ -6,7 +6,7 @@ export const WITHOUT_NODES: Readonly<Record<string, string>> = {
   'test/http/unix-socket.test.ts':
     'of two nodes one listens on the socket, and the rule that registration closes itself is for one alone',
   ...Object.fromEntries(
-    ['federates-again', 'journal', 'journal-more', 'restore'].map((name) => [
+    ['federates-again', 'journal'].map((name) => [
       `test/backup/${name}.test.ts`,
       'what it restores within seconds still has the lease of the node that it saved, and is started with other keys',
     ]),

@@ -35,6 +35,7 @@ export const BY_NID = [
   'thread',
   'open_room',
   'restored_room',
+  'list_ban',
   // Without an index of rooms, and short: last, so that it is read once.
   'sticky_event',
 ] as const
