@@ -8,6 +8,7 @@ import { signingKeyFromSeed } from '../../src/core/signing/key.ts'
 import { sha256Of } from '../../src/domain/backup/backup-files.ts'
 import { prove } from '../../src/domain/backup/proof.ts'
 import { openRestoreTarget } from '../../src/store/backup/restore-target.ts'
+import { readMigrations } from '../../src/store/db/migrate.ts'
 import {
   type Account,
   type Api,
@@ -303,7 +304,8 @@ test('a restore that was cut off goes on, or begins anew with another backup, an
   expect((await kept.run(['backup', place])).code).toBe(0)
   const { database, env } = await emptyTarget()
   const target = await openRestoreTarget(database.connection)
-  await target.begin('20200101T000000000Z', 'migrations', new Set(['0001_accounts.sql']))
+  const all = (await readMigrations('migrations')).map(({ name }) => name)
+  await target.begin('20200101T000000000Z', 'migrations', new Set(all))
   await target.close()
   const half = { server_name: 'kept.test' as never }
   await expect(startServer(half, { database })).rejects.toThrow(

@@ -85,8 +85,10 @@ export async function openRestoreTarget(connection: pg.ClientConfig): Promise<Re
         `SELECT c.relname AS name FROM pg_class c WHERE relkind = 'S' AND relnamespace = current_schema()::regnamespace
          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype IN ('a', 'i'))`,
       )
+      const functions = await query<{ name: string }>(TRIGGER_FUNCTIONS)
       await inTransaction(async () => {
         for (const { name } of tables) await query(`DROP TABLE ${quoted(name)} CASCADE`)
+        for (const { name } of functions) await query(`DROP FUNCTION ${name}`)
         for (const { name } of sequences) await query(`DROP SEQUENCE ${quoted(name)}`)
       })
     },
@@ -195,6 +197,11 @@ const OWN_TABLES = ['schema_migration', 'restore_file', 'restore_index']
 
 const TABLES = `SELECT c.relname AS name FROM pg_class c
   WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname <> ALL ($1::text[])`
+
+/** Those of our tables, which do not go with them. */
+const TRIGGER_FUNCTIONS = `SELECT DISTINCT p.oid::regprocedure::text AS name
+  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
+  WHERE NOT t.tgisinternal AND c.relnamespace = current_schema()::regnamespace AND p.pronamespace = c.relnamespace`
 
 /** What is taken off and made again: keys first, then indexes, then references to other tables, which need the keys. */
 const INDEXES = `SELECT make, take FROM (
