@@ -109,6 +109,19 @@ describe('a policy list', () => {
     const record = `/_hearth/admin/v1/acts?target=${enc(`${nuisance.userId} ${guarded}`)}`
     expect((await office.call('GET', record)).acts).toMatchObject([{ actor: 'server', outcome: 'done' }])
 
+    // Who was in a room before the moderator came is put out of it, too.
+    const later = await createRoom(office.api, alice.token, {
+      preset: 'public_chat',
+      power_level_content_override: { users: { [alice.userId]: 100, [mod.userId]: 50 } },
+    })
+    const early = await office.person('early')
+    await join(office.api, early.token, later)
+    await write('user', 'e', rule('@early:*'))
+    await waitUntil('the rule', async () => (await ask(early, `/join/${enc(room)}`)).status === 403)
+    await join(office.api, mod.token, later)
+    await waitUntil('the ban', async () => (await memberIn(later, early)).membership === 'ban')
+    await write('user', 'e', {})
+
     // A list that is held ends no bans; one whose rule has ended does.
     await write('user', 'wide', rule('*'))
     await waitUntil('the warning', async () => (await stateOf()).state === 'held')

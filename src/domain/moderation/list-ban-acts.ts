@@ -41,10 +41,18 @@ export const PRESENT: ReadonlySet<string> = new Set(['join', 'invite', 'knock'])
 export function createListBanActs(parts: ListBanActParts): ListBanActs {
   const { db, clock, log, registry, rooms, audit } = parts
   const { server_name: own } = parts.config
+  let [hourBegan, inHour] = [Number.NEGATIVE_INFINITY, 0]
 
   function ruleOf(bans: Bans, user: UserId): BanRule | undefined {
     const server = serverOf(user)
     return bans.of('user', user) ?? (server === own ? undefined : bans.of('server', server))
+  }
+
+  /** Bans whose rules have ended since count too: a list whose writers change their minds must not fill rooms. */
+  async function isEnough(): Promise<boolean> {
+    const now = clock.now()
+    if (now - hourBegan >= HOUR_MS) [hourBegan, inHour] = [now, 0]
+    return inHour >= MAX_LIST_BANS_PER_HOUR || (await countListBans(db, now - HOUR_MS)) >= MAX_LIST_BANS_PER_HOUR
   }
 
   /** Whether the moderator may ban a user from a room. */
@@ -72,10 +80,11 @@ export function createListBanActs(parts: ListBanActParts): ListBanActs {
 
   async function ban(by: Requester, one: Present, rule: BanRule): Promise<boolean> {
     if (!(await mayBan(by, one))) return true
-    if ((await countListBans(db, clock.now() - HOUR_MS)) >= MAX_LIST_BANS_PER_HOUR) {
+    if (await isEnough()) {
       log.warn({ atMost: MAX_LIST_BANS_PER_HOUR }, 'policy lists put no more people out of rooms in this hour')
       return false
     }
+    inHour++
     // First, so that whatever happens in between, the end of the rule finds the ban.
     await db.tx((tx) => insertListBan(tx, one, clock.now()))
     const details = rule.reason === '' ? {} : { reason: rule.reason }

@@ -1,6 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Config } from '../../config/schema.ts'
 import { membershipOf } from '../../core/event/content.ts'
-import { isUserId, userId } from '../../core/ids.ts'
+import { isUserId, type UserId, userId } from '../../core/ids.ts'
+import { isObject } from '../../core/json.ts'
 import { findAccount } from '../../store/accounts/accounts.ts'
 import { findUserNids } from '../../store/accounts/users.ts'
 import { listBansAfter, type Present, presentWith } from '../../store/rooms/list-bans.ts'
@@ -26,6 +28,8 @@ export interface ListBans {
 }
 
 const START = { room_nid: 0, user_nid: 0 }
+/** Comparing names with many rules takes long: others have their turn in between. */
+const LONGEST_TURN_MS = 10
 const NEVER = new AbortController().signal
 
 export interface ListBanParts extends ListBanActParts {
@@ -57,6 +61,11 @@ export function createListBans(parts: ListBanParts): ListBans | undefined {
       const bans = lists.bans()
       if (bans === undefined) return
       for (const event of fresh) {
+        if (givesRoom(event, name)) {
+          isAnew = true
+          // Others set the power of people, too, as often as they like: that is looked at by and by.
+          if (event.type === 'm.room.member') wake()
+        }
         const one = newMember(event)
         if (one === undefined || acts.ruleOf(bans, one.user_id) === undefined) continue
         came.set(`${one.room_nid} ${one.user_id}`, one)
@@ -107,14 +116,13 @@ export function createListBans(parts: ListBanParts): ListBans | undefined {
   async function takeAll(by: Requester, isOver: () => boolean): Promise<void> {
     isAnew = false
     const reader = db.bulk
-    // A list that is held for a while ends no bans.
-    const areAllKnown = lists.areAllInForce()
     let isDone = await each(
       (after) => listBansAfter(reader, after, LIST_BANS_READ_AT_ONCE),
       isOver,
       async (one) => {
         const bans = lists.bans()
-        if (areAllKnown && !(bans && acts.ruleOf(bans, one.user_id))) await acts.unban(by, one)
+        // A list that is held for a while ends no bans, also if that begins just now.
+        if (lists.areAllInForce() && !(bans && acts.ruleOf(bans, one.user_id))) await acts.unban(by, one)
         return true
       },
     )
@@ -158,12 +166,25 @@ async function each(
   for (let after = START; ; ) {
     const begun = performance.now()
     const page = await read(after)
-    for (const one of page) if (isOver() || !(await work(one))) return false
+    let turnBegun = performance.now()
+    for (const one of page) {
+      if (isOver() || !(await work(one))) return false
+      if (performance.now() - turnBegun < LONGEST_TURN_MS) continue
+      await nextTurn()
+      turnBegun = performance.now()
+    }
     const last = page.at(-1)
     if (last === undefined || page.length < LIST_BANS_READ_AT_ONCE) return true
     after = last
     await restAfterWork(performance.now() - begun, NEVER)
   }
+}
+
+/** Whether by this event a room may be one that a user guards from now on, with all who are in it. */
+function givesRoom(event: RoomEvent, moderator: UserId): boolean {
+  const { type, pdu } = event
+  if (type === 'm.room.member') return pdu.state_key === moderator && membershipOf(event) === 'join'
+  return type === 'm.room.power_levels' && isObject(pdu.content.users) && Object.hasOwn(pdu.content.users, moderator)
 }
 
 function newMember(event: RoomEvent): Pick<Present, 'room_nid' | 'user_id'> | undefined {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import { type Bans, compileBans, POLICY_TYPES } from '../../core/event/policy-rules.ts'
-import type { RoomId, ServerName } from '../../core/ids.ts'
+import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { listAdministrators } from '../../store/accounts/accounts.ts'
 import type { Database } from '../../store/db/db.ts'
@@ -27,7 +27,7 @@ import { createListReader, type ReadList } from './list-reader.ts'
 export interface PolicyLists {
   /** The rules in force; undefined, at no cost, while there is none. */
   bans(): Bans | undefined
-  /** Whether the rules of all lists are known and none is held. */
+  /** Whether the rules of all lists are known, none is held and none is left out. */
   areAllInForce(): boolean
   /** Calls the listener when other rules may be in force. */
   onChange(listener: () => void): void
@@ -53,10 +53,15 @@ export async function openPolicyLists(parts: {
   readonly signals: Pick<SearchSignals, 'subscribe'>
 }): Promise<PolicyLists> {
   const { serverName, db, clock, log, registry } = parts
+  /** Looked up once for all lists that are read in one go. */
+  let administrators: Promise<readonly UserId[]> | undefined
   const reader = createListReader({
     serverName,
     registry,
-    administrators: () => listAdministrators({ query: db.scan }, ADMINISTRATORS_NAMED),
+    administrators() {
+      administrators ??= listAdministrators({ query: db.scan }, ADMINISTRATORS_NAMED)
+      return administrators
+    },
   })
   let lists: ReadonlyMap<RoomId, PolicyListRow & ReadList> = new Map()
   let roomIds: ReadonlyMap<number, RoomId> = new Map()
@@ -68,6 +73,7 @@ export async function openPolicyLists(parts: {
 
   async function readAll(): Promise<void> {
     const read = new Map<RoomId, PolicyListRow & ReadList>()
+    administrators = undefined
     for (const row of await listPolicyLists(db)) {
       const list = await reader.read(row.room_id)
       read.set(row.room_id, { ...row, ...list })
@@ -120,7 +126,7 @@ export async function openPolicyLists(parts: {
 
   return {
     bans: () => inForce,
-    areAllInForce: () => [...lists.values()].every(({ state }) => state === 'in force'),
+    areAllInForce: () => !inForce?.left && [...lists.values()].every(({ state }) => state === 'in force'),
     onChange: (listener) => void listeners.push(listener),
     async list() {
       await refresh()
