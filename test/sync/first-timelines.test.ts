@@ -71,6 +71,24 @@ it('who came later is shown only what they may see', async () => {
   expect(shown).toEqual([all, all, all, part, part, all])
 })
 
+it('who was there is shown all, whoever was shown less just before', async () => {
+  const joined = { history_visibility: 'joined' }
+  const room = await alice.createRoom({
+    preset: 'public_chat',
+    initial_state: [{ type: 'm.room.history_visibility', content: joined }],
+  })
+  await bob.join(room)
+  for (const text of TEXTS) await alice.say(room, text)
+  // A timeline ends where older state would follow hidden state.
+  await alice.setState(room, 'm.room.history_visibility', { ...joined, again: true })
+  const frida = await house.person('frida')
+  await frida.join(room)
+  await alice.say(room, 'after')
+  const answers = await firstSyncs([frida, frida, bob])
+  const shown = answers.map((answer) => textsOf(timelineOf(answer, room).events))
+  expect(shown).toEqual([['after'], ['after'], [...TEXTS.slice(4), 'after']])
+})
+
 it('nobody is shown whom they ignore, a filter and a limit are kept to', async () => {
   const room = await commonRoom()
   await bob.say(room, 'of bob')

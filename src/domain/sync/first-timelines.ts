@@ -44,7 +44,7 @@ export function firstTimelineOf(look: Look, room: Room): FirstTimeline | undefin
 export function keepFirstTimeline(look: Look, room: Room, slice: TimelineSlice, more: EventExtras): void {
   const { events } = slice
   if (more.membershipAt !== alwaysJoined || more.relations !== undefined || !isShared(look)) return
-  if (events.length === 0 || isNewer(room.committed.nid, look.now.events)) return
+  if (!isWhole(look, room, slice) || isNewer(room.committed.nid, look.now.events)) return
   if (events.some((event) => event.isCopy || isMarkedFor(event, look.by))) return
   const isSecond = readingOf(look, room) !== undefined
   look.sources.firstReadings.set(room.nid, {
@@ -54,6 +54,13 @@ export function keepFirstTimeline(look: Look, room: Room, slice: TimelineSlice, 
     limit: limitOf(look),
     timeline: isSecond ? firstTimeline(look, slice) : undefined,
   })
+}
+
+/** Whether a timeline has all of a room's newest events: somebody who came later may be shown less than others are. */
+function isWhole(look: Look, room: Room, { events }: TimelineSlice): boolean {
+  const [oldest, newest] = [events[0], events.at(-1)]
+  if (!oldest || !newest || events.length !== limitOf(look)) return false
+  return newest.pos === room.committed.pos && newest.pos - oldest.pos + 1 === events.length
 }
 
 function firstTimeline(look: Look, slice: TimelineSlice): FirstTimeline {
