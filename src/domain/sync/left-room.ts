@@ -148,9 +148,12 @@ function wasUndone({ since }: Look, { membership }: Pick<RoomNews, 'membership'>
 /** The event that ended the user's join; undefined when the client already knows it. A ban may follow a kick. */
 async function departureOf(look: Look, room: Room, leaving: RoomEvent): Promise<RoomEvent | undefined> {
   const { sources, since } = look
+  // What came late may follow, by its branch, what it is followed by here.
+  const passed = new Set([leaving.nid])
   for (let at = leaving; ; ) {
     const nid = await replacedBy(look, room, at)
-    if (nid === undefined) return undefined
+    if (nid === undefined || passed.has(nid)) return undefined
+    passed.add(nid)
     const before = (await sources.events.load([nid])).get(nid)
     if (membershipOf(before) === 'join') return at
     if (!before || (since && !isNewer(before.streamPos, since.events))) return undefined
