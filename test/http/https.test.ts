@@ -14,6 +14,7 @@ import { openApi, register, syncPath } from '../support/api.ts'
 import { type Authority, type Certificate, createAuthority } from '../support/certificate.ts'
 import { freePort } from '../support/free-port.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { IS_TWO_NODES } from '../support/two-nodes.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const DAY_MS = 86_400_000
@@ -237,7 +238,8 @@ test('a port that is taken stops the start with what to do', async () => {
   )
 })
 
-test('a stop lets what is under way end, over HTTPS too', async () => {
+// Where both of two nodes stop at the same time, nobody is left to ask for what one of them passed on.
+test.skipIf(IS_TWO_NODES)('a stop lets what is under way end, over HTTPS too', async () => {
   const [port] = server.httpsPorts()
   const api = openApi(server.baseUrl)
   const { token } = await register(api, 'bob')
