@@ -5,8 +5,9 @@ import type { ArrivalMetrics, ConnectionEnd } from '../domain/arrival-metrics.ts
 import { networkOf } from '../domain/network.ts'
 import { onceAMinute } from '../domain/once-a-minute.ts'
 import { addressMatcher, normaliseIp } from './client-address.ts'
+import { noteQueued } from './queued-answers.ts'
 
-/** Limits the number of connections, for each address and in total, over all ports. */
+/** Limits the number of connections, for each address and in total, over all ports. What a connection held is free when it ends. */
 export interface Connections {
   /** @param isBehindProxy whether connections from this machine may be a reverse proxy, which serves many clients */
   bound(server: Server, isBehindProxy: boolean): void
@@ -78,6 +79,7 @@ export function createConnections(
 
   return {
     bound(server, isBehindProxy) {
+      server.prependListener('request', noteQueued)
       server.on('connection', (socket: Socket) => {
         const address = normaliseIp(socket.remoteAddress ?? '')
         const isProxy = address !== undefined && (isTrusted(address) || (isBehindProxy && isLocal(address)))

@@ -67,6 +67,8 @@ describe('in a cluster', () => {
     const lease = await second.joined
     expect(lease.fence).toBe(first.fence + 1)
     expect(lease.isHeld()).toBe(true)
+    // It looked again soon for the place, but what it writes may wait.
+    expect(await lease.writing.query('SHOW lock_timeout')).toEqual([{ lock_timeout: '5s' }])
   })
 
   it.each([

@@ -158,6 +158,20 @@ describe('A1: bodies under way', () => {
     expect(await level('hearth_body_bytes')).toBeLessThanOrEqual(MAX_BODY_BYTES_OF_SENDER)
   })
 
+  test('A1: are held no longer once their client is gone, also behind a request that waits', async () => {
+    const held = () => level('hearth_body_bytes')
+    await waitUntil('nothing held', async () => (await held()) === 0)
+    const { next_batch } = await api.call('GET', '/sync', { token: alice.token })
+    const path = `/_matrix/client/v3/sync?timeout=60000&since=${encodeURIComponent(next_batch)}`
+    const { send, socket } = ask(`GET ${path} HTTP/1.1\nauthorization: Bearer ${alice.token}`)
+    const bytes = 64 * 1024
+    const head = `POST /_matrix/client/v3/login HTTP/1.1\r\nhost: hs\r\ncontent-length: ${bytes}\r\n\r\n`
+    send(`${head}"${'x'.repeat(bytes - 2)}"`)
+    await waitUntil('the second one held', async () => (await held()) === bytes)
+    socket.destroy()
+    await waitUntil('nothing held', async () => (await held()) === 0)
+  })
+
   test('A1: are bounded in all, whoever sends them, with a part for short ones', () => {
     const budget = new BodyBudget(30 * MIB)
     const senders = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((sender) => ({ sender, bytes: 0 }))

@@ -119,7 +119,7 @@ async function take(parts: JoinParts, before: NodeRow | undefined): Promise<Node
   const wasOfCluster = before !== undefined && before.cluster !== null
   if (wasOfCluster) await endSessions(db, before.holder)
   // It looks again soon: who waits long for a lock that another node has got by now does not see that this one serves.
-  let patienceMs: number | undefined = NODE_LOOK_MS
+  let patienceMs = wasOfCluster ? NODE_LOOK_MS : undefined
   const writing = db.dedicated((client) => claimWriter(client, WRITER, patienceMs))
   const askedAt = performance.now()
   try {

@@ -139,8 +139,8 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
         else response.destroy()
         return undefined
       })
-      if (response.destroyed || response.writableEnded) return
       try {
+        if (response.destroyed || response.writableEnded) return
         if (await passUntilAnswered(request, response, body)) return
         discardRest(request)
         answer(response, 503, 'M_UNKNOWN', 'No node serves just now. Send the request again in a few seconds.')

@@ -8,6 +8,9 @@ const WRITER_LOCK = 0x4865_7700
 /** Index of the one process that a database has for now. */
 export const WRITER = 0
 
+/** How long this session waits for a lock: the rows that it writes may be locked by others. */
+const LOCK_PATIENCE_MS = 5_000
+
 /** Another process holds the lock. */
 export class WriterPresent extends ProtocolError {}
 
@@ -18,7 +21,7 @@ export class WriterPresent extends ProtocolError {}
  * @param patienceMs how long it waits for another process that has it, and may be ending
  * @throws WriterPresent if that one still has it then
  */
-export async function claimWriter(client: pg.Client, writer: number, patienceMs = 5_000): Promise<void> {
+export async function claimWriter(client: pg.Client, writer: number, patienceMs = LOCK_PATIENCE_MS): Promise<void> {
   await client.query(`SET lock_timeout = ${patienceMs}`)
   try {
     await client.query('SELECT pg_advisory_lock($1)', [WRITER_LOCK + writer])
@@ -27,6 +30,7 @@ export async function claimWriter(client: pg.Client, writer: number, patienceMs 
     const message = 'another Hearth is using this database: stop it, or give this one a database of its own'
     throw new WriterPresent('M_UNKNOWN', message, { status: 503 })
   }
+  await client.query(`SET lock_timeout = ${LOCK_PATIENCE_MS}`)
 }
 
 /** Whether a process writes events to this database: a server is running. */
