@@ -247,10 +247,7 @@ test.skipIf(IS_TWO_NODES)('a stop lets what is under way end, over HTTPS too', a
   const agent = new Agent({ keepAlive: true })
   const path = `/_matrix/client/v3/sync?since=${next_batch}&timeout=60000&access_token=${token}`
   const waiting = get(port!, path, agent)
-  await waitUntil('the sync', async () => {
-    const text = await (await fetch(`${server.baseUrl}/health/ready`)).text()
-    return text.includes('ok') && Object.keys(agent.sockets).length > 0
-  })
+  await waitUntil('the sync', async () => /^hearth_waiting_syncs 1$/m.test(await server.metrics()))
   await server.restart()
   expect((await waiting).status).toBe(200)
   expect((await get(port!, '/_matrix/client/versions')).status).toBe(200)
