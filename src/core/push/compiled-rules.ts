@@ -44,6 +44,11 @@ export interface RoomRules {
 export interface CompiledRules {
   /** What the rules make of an event. Own events never notify. */
   evaluate(event: PushedEvent, context: PushContext): PushOutcome
+  /** The same rules without those whom the user ignores: users who have the same rules share them. */
+  readonly rules: CompiledRules
+  readonly ignored: ReadonlySet<string> | undefined
+  /** What the rules make of an event for all who have them. @param context of nobody, as for `evaluateShared` */
+  evaluateForAll(event: PushedEvent, context: PushContext, tried: DefaultsTried): SharedOutcome
   /** The rules as they are in one room. */
   inRoom(roomId: string): RoomRules
 }
@@ -59,6 +64,9 @@ export function compileRuleset(rules: OwnRules): CompiledRules {
 /** The rules of a user who ignores some senders: nothing of theirs notifies (client-server API, "Ignoring users"). */
 export function withoutSenders(rules: CompiledRules, ignored: ReadonlySet<string>): CompiledRules {
   return {
+    rules,
+    ignored,
+    evaluateForAll: rules.evaluateForAll,
     evaluate: (event, context) => (ignored.has(event.pdu.sender) ? SILENCE : rules.evaluate(event, context)),
     inRoom(roomId) {
       const { standing, countsMessages, key, length, evaluate, evaluateForAll } = rules.inRoom(roomId)
@@ -157,7 +165,16 @@ function compiled(rules: readonly CompiledRule[]): CompiledRules {
     everywhere ??= rulesInRoom(rules, roomId)
     return everywhere
   }
-  return { evaluate: (event, context) => evaluateRules(rules, event, context), inRoom }
+  const made: CompiledRules = {
+    get rules() {
+      return made
+    },
+    ignored: undefined,
+    evaluate: (event, context) => evaluateRules(rules, event, context),
+    evaluateForAll: (event, context, tried) => evaluateShared(rules, event, context, tried),
+    inRoom,
+  }
+  return made
 }
 
 function rulesInRoom(all: readonly CompiledRule[], roomId: string): RoomRules {

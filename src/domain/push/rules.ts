@@ -1,15 +1,15 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
 import type { UserId } from '../../core/ids.ts'
-import { isObject } from '../../core/json.ts'
 import { type CompiledRules, DEFAULT_PUSH_RULES, withoutSenders } from '../../core/push/compiled-rules.ts'
 import type { PushOutcome, PushRuleset } from '../../core/push/default-rules.ts'
 import { NO_OWN_RULES, type OwnRules, rulesetOf } from '../../core/push/own-rules.ts'
-import { type PushEvent, PushedEvent } from '../../core/push/pushed-event.ts'
+import { PushedEvent } from '../../core/push/pushed-event.ts'
 import { findPushRules, listPushRuleChanges } from '../../store/accounts/push-rules.ts'
 import type { Reader } from '../../store/db/db.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
+import { outcomesOf } from './outcomes-of.ts'
 import { powersIn } from './push-context.ts'
 import { createRuleNews } from './rule-news.ts'
 import { createSharing, type SharedRules } from './shared-rules.ts'
@@ -136,18 +136,12 @@ export async function openPushRules({
     ])
     const event = new PushedEvent(pdu, { roomId: room.id, eventId: id })
     const facts = { memberCount: room.counts.join, ...powers }
-    const isNamed = namedIn(pdu)
-    let ofOthers: PushOutcome | undefined
+    const outcomeOf = outcomesOf(event, { userId: '', displayName: undefined, follows: thread && false, ...facts })
     return new Map(
       users.map(({ userNid, userId }) => {
         const rules = loaded.get(userNid)?.compiled ?? peek(userNid) ?? DEFAULT_PUSH_RULES
-        if (rules === DEFAULT_PUSH_RULES && !isNamed(userId)) {
-          ofOthers ??= rules.evaluate(event, { userId: '', displayName: undefined, ...facts })
-          return [userNid, ofOthers]
-        }
         const { displayName } = room.localMembers.get(userNid) ?? {}
-        const follows = thread?.followers.has(userNid)
-        return [userNid, rules.evaluate(event, { userId, displayName, follows, ...facts })]
+        return [userNid, outcomeOf(rules, userId, { displayName, follows: thread?.followers.has(userNid) })]
       }),
     )
   }
@@ -183,12 +177,4 @@ export async function openPushRules({
       news.missed()
     },
   }
-}
-
-/** Whether an event names a user in a place that the default rules look at. They treat all other users alike. */
-function namedIn({ sender, state_key, content }: PushEvent): (userId: UserId) => boolean {
-  const mentions = content['m.mentions']
-  const userIds =
-    isObject(mentions) && Array.isArray(mentions.user_ids) ? new Set<unknown>(mentions.user_ids) : undefined
-  return (userId) => userId === sender || userId === state_key || userIds?.has(userId) === true
 }
