@@ -17,7 +17,7 @@ const ORDERS = Number(process.env.SIM_ORDERS ?? 10)
 const MS_PER_ORDER = 5_000
 /** Everything that a server holds of rooms. */
 const ROOM_TABLES =
-  'room, event, event_gap, early_redaction, state_key, state_change, state_chain, state_checkpoint, room_member, highlight'
+  'room, event, event_gap, early_redaction, state_key, state_change, state_chain, state_checkpoint, room_member, highlight, list_ban'
 
 let servers: SimulatedServer[]
 let latecomer: SimulatedServer
