@@ -4,12 +4,10 @@ import type { Room } from '../rooms/room/room.ts'
 import type { Look } from './look.ts'
 import { type EventExtras, writeEventList } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
-import type { FirstReading, FirstTimeline } from './shared-stretches.ts'
+import { type FirstReading, type FirstTimeline, SHARED_FOR_MS } from './shared-stretches.ts'
 import { limitOf } from './shown-timeline.ts'
 import { isNewer } from './token.ts'
 
-/** How far `age` in shared events can be off. */
-const SHARED_FOR_MS = 250
 const TIMELINE_BYTES = 200
 
 /** Whether this look shows the newest events of rooms as others may see them too. */

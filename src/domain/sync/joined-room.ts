@@ -26,6 +26,7 @@ import {
   writeState,
 } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
+import { SHARED_FOR_MS } from './shared-stretches.ts'
 import { shownTimeline } from './shown-timeline.ts'
 import { stickyEventsOf } from './sticky-section.ts'
 import { isNewer, type StreamPosition } from './token.ts'
@@ -206,9 +207,6 @@ export function writeTimelineEvents(
   if (shared) out.text(shared)
   else writeEventList(out, look, events, more)
 }
-
-/** How far `age` in shared events can be off. */
-const SHARED_FOR_MS = 250
 
 function sharedEvents(look: Look, room: Room, events: readonly RoomEvent[]): string | undefined {
   const { filter } = look.request

@@ -2,6 +2,9 @@ import type { BudgetPart, ByteBudget } from '../../core/byte-budget.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 
+/** How far `age` in shared events can be off. */
+export const SHARED_FOR_MS = 250
+
 /** The newest stretch of a room's timeline as sync wrote it last. */
 export interface SharedStretch {
   readonly key: string
