@@ -5,7 +5,7 @@ import type { HomeserverBase } from '../domain/base.ts'
 import { contactChore } from '../domain/contact/contact-services.ts'
 import { delayedEventChores } from '../domain/delayed-events/chores.ts'
 import type { DelayedEvents } from '../domain/delayed-events/delayed-events.ts'
-import { federationChores } from '../domain/federation/federation-services.ts'
+import { type FederationServices, federationChores } from '../domain/federation/federation-services.ts'
 import { createLostEvents } from '../domain/federation/lost-events.ts'
 import type { SendingServices } from '../domain/federation/sending-services.ts'
 import { identityChores } from '../domain/identity/identity-services.ts'
@@ -25,6 +25,7 @@ import { startAccountExpirer } from './account-expirer.ts'
 import { startArchiveMaker } from './archive-maker.ts'
 import { startDeactivationRunner } from './deactivation-runner.ts'
 import { startDelayedEventSender } from './delayed-event-sender.ts'
+import { startDeviceListRenewer } from './device-list-renewer.ts'
 import { startGuestRemover } from './guest-remover.ts'
 import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
@@ -75,6 +76,7 @@ export function homeserverWorkers(parts: {
     AdminServices,
     'terms' | 'redactions' | 'notices' | 'views' | 'newcomers' | 'staleDevices' | 'listBans'
   >
+  readonly federation: Pick<FederationServices, 'missedDeviceLists'>
   readonly appservices: AppserviceServices
   readonly media: { readonly sweep: Sweep }
   readonly pushing: LifecyclePart
@@ -115,6 +117,7 @@ export function homeserverWorkers(parts: {
     ...(retention ? [worker('retention rounds', () => startRetentionRounds(retention, log))] : []),
     worker('user redactor', () => startUserRedactor(parts.admin.redactions, log)),
     ...(listBans ? [worker('list ban keeper', () => startListBanKeeper(listBans, log))] : []),
+    worker('device list renewer', () => startDeviceListRenewer(parts.federation.missedDeviceLists, log)),
     worker('room upgrader', () => startRoomUpgrader(upgrades, log)),
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),
     worker('delayed event sender', () => startDelayedEventSender(parts.calls.delayedEvents, log)),

@@ -105,6 +105,7 @@ describe('a tool with an access token', () => {
 /** What destroys for good, ends sessions, or gives power over accounts or rooms, and acts on many accounts. */
 const GRAVE = [
   'DELETE /_hearth/admin/v1/identity/people/{person}',
+  'DELETE /_hearth/admin/v1/policy_lists/{roomId}',
   'DELETE /_hearth/admin/v1/room_reports/{reportId}',
   'DELETE /_synapse/admin/v1/event_reports/{reportId}',
   'DELETE /_synapse/admin/v1/media/{serverName}/{mediaId}',

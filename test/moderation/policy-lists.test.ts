@@ -88,8 +88,8 @@ describe('a policy list', () => {
       await createRoom(office.api, mod.token, { preset: 'public_chat' }),
       await createRoom(office.api, alice.token, { preset: 'public_chat' }),
     ]
-    const nuisance = await office.person('nuisance1')
-    for (const who of [office.boss, nuisance, alice]) await join(office.api, who.token, guarded)
+    const [nuisance, again] = [await office.person('nuisance1'), await office.person('nuisance2')]
+    for (const who of [office.boss, nuisance, again, alice]) await join(office.api, who.token, guarded)
     for (const who of [mod, nuisance]) await join(office.api, who.token, other)
     const memberIn = async (id: string, { userId }: Account): Promise<Json> => {
       const { chunk } = await office.api.call('GET', `/rooms/${enc(id)}/members`, { token: alice.token })
@@ -102,6 +102,12 @@ describe('a policy list', () => {
       return member.membership === 'ban' && member
     })
     expect(banned).toMatchObject({ sender: mod.userId, reason: 'spam' })
+    await waitUntil('the other ban', async () => (await memberIn(guarded, again)).membership === 'ban')
+    // The person behind the moderator's account thinks twice, and bans again in the same name.
+    for (const act of ['unban', 'ban']) {
+      const body = { user_id: again.userId }
+      await office.api.call('POST', `/rooms/${enc(guarded)}/${act}`, { token: mod.token, body })
+    }
     // Neither where the moderator has no power, nor administrators, nor others.
     expect((await memberIn(other, nuisance)).membership).toBe('join')
     expect((await memberIn(guarded, office.boss)).membership).toBe('join')
@@ -132,6 +138,7 @@ describe('a policy list', () => {
     await write('user', 'n', {})
     await waitUntil('the end of the ban', async () => (await memberIn(guarded, nuisance)).membership === 'leave')
     expect((await memberIn(guarded, troll)).membership).toBe('ban')
+    expect((await memberIn(guarded, again)).membership).toBe('ban')
   })
 
   test.each(['*', '@*:localhost', '@*:*'])('that bans everybody (%s) is held, with a warning', async (entity) => {
@@ -275,6 +282,19 @@ test('what banned servers send is refused, and hidden where others bring it; the
     const { rooms } = await alpha.api.call('GET', syncPath({}), { token: boss.token })
     const typists = (rooms.join[room].ephemeral?.events ?? []).filter(({ type }: Json) => type === 'm.typing')
     expect(typists.flatMap(({ content }: Json) => content.user_ids)).toEqual([])
+
+    // What they said of devices meanwhile is made up for when they are banned no more.
+    const device = `/devices/${enc(far.deviceId)}`
+    await beta.api.call('PUT', device, { token: far.token, body: { display_name: 'Another name' } })
+    const missed = 'SELECT server FROM missed_device_list'
+    await waitUntil('what was missed', async () => (await db.query(missed)).length > 0)
+    const { next_batch: since } = await alpha.api.call('GET', syncPath({}), { token: boss.token })
+    await alpha.api.call('PUT', `/rooms/${enc(bans)}/state/m.policy.rule.server/x`, { token: boss.token, body: {} })
+    await waitUntil('the news', async () => {
+      const { device_lists } = await alpha.api.call('GET', syncPath({ since }), { token: boss.token })
+      return device_lists?.changed?.includes(far.userId)
+    })
+    await waitUntil('the end of it', async () => (await db.query(missed)).length === 0)
   } finally {
     await street.close()
   }

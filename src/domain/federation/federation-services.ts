@@ -9,6 +9,7 @@ import { forgetServerKeys } from '../../store/federation/server-keys.ts'
 import type { LocalUsers } from '../accounts/local-users.ts'
 import type { HomeserverBase } from '../base.ts'
 import type { E2eServices } from '../e2e/e2e-services.ts'
+import { createMissedDeviceLists, type MissedDeviceLists } from '../keys/missed-device-lists.ts'
 import {
   EDUS_KEPT_MS,
   KEY_ANSWERS_KEPT_MS,
@@ -42,6 +43,7 @@ export interface FederationServices {
   readonly spaceAnswers: SpaceAnswers
   readonly handshakes: Handshakes
   readonly transactions: Transactions
+  readonly missedDeviceLists: MissedDeviceLists
   readonly invitations: Invitations
   /** Whether a room's server ACL allows a server; see {@link ServerAccess.standing}. */
   standing(server: ServerName, roomId: RoomId): ReturnType<ServerAccess['standing']>
@@ -72,6 +74,7 @@ export function createFederationServices(parts: {
   const { receipts } = parts.rooms.reading
   const { typing } = parts.rooms
   const { bounds } = metrics
+  const { gate, policyLists: lists } = parts.rooms.moderation
   const serverName = config.server_name
   const access = createServerAccess({ db, registry, events, erasedUsers, lifetimes })
   const edus = createEduHandlers({
@@ -100,7 +103,7 @@ export function createFederationServices(parts: {
     blocks,
     findUser: localUsers.find,
     invitePermission: parts.roomBase.invitePermission,
-    gate: parts.rooms.moderation.gate,
+    gate,
   })
   const handshakes = createHandshakes({
     serverName,
@@ -111,6 +114,7 @@ export function createFederationServices(parts: {
     upgrades,
     accepted: outgoing.forward,
   })
+  const missedDeviceLists = createMissedDeviceLists({ db, clock, gate, lists, deviceLists })
   const transactions = createTransactions({
     db,
     clock,
@@ -119,9 +123,10 @@ export function createFederationServices(parts: {
     partialStateRooms,
     resync,
     access,
-    gate: parts.rooms.moderation.gate,
+    gate,
     invitations,
     edus,
+    missedDeviceLists,
     log,
     metrics: metrics.federation,
   })
@@ -133,8 +138,9 @@ export function createFederationServices(parts: {
     notary: createNotary({ config, db, clock, signingKey, ownKeys, fetcher }),
     roomAnswers: createRoomAnswers({ db, registry, events, resident, access }),
     spaceAnswers: createSpaceAnswers({ registry, access }),
-    handshakes: createGatedHandshakes(handshakes, parts.rooms.moderation.gate),
+    handshakes: createGatedHandshakes(handshakes, gate),
     transactions,
+    missedDeviceLists,
     invitations,
   }
 }

@@ -7,6 +7,7 @@ import { isObject, type JsonObject, type JsonValue, type ReadJson } from '../../
 import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import { findTransaction, insertTransaction } from '../../store/federation/federation-transactions.ts'
 import type { Clock } from '../clock.ts'
+import type { MissedDeviceLists } from '../keys/missed-device-lists.ts'
 import { MAX_EDUS_PER_TRANSACTION, MAX_PDUS_PER_TRANSACTION, MAX_ROOMS_AT_ONCE } from '../limits.ts'
 import type { FederationMetrics } from '../measures/work-metrics.ts'
 import type { PartialState } from '../rooms/room/partial-state.ts'
@@ -38,6 +39,7 @@ export interface Transactions {
 export interface TransactionParts extends TransactionPduParts, TransactionEduParts {
   readonly clock: Clock
   readonly partialStateRooms: Pick<PartialStateRooms, 'end' | 'all'>
+  readonly missedDeviceLists: Pick<MissedDeviceLists, 'refused'>
   readonly log: Logger
   readonly metrics: Pick<FederationMetrics, 'received'>
 }
@@ -64,6 +66,7 @@ export function createTransactions(parts: TransactionParts): Transactions {
     }
     await Promise.all(Array.from({ length: Math.min(MAX_ROOMS_AT_ONCE, rooms.length) }, next))
     if (parts.gate.shuns(origin) === undefined) for (const edu of edus) await transactionEdus.take(origin, edu)
+    else await parts.missedDeviceLists.refused(origin, edus)
     const answer = JSON.stringify({ pdus: resultsOf(outcomes) })
     await db.tx((tx) => insertTransaction(tx, { hash, answer, receivedAt: clock.now() }))
     metrics.received(pdus.length, edus.length)

@@ -29,6 +29,9 @@ export const MAX_FRESH_MEMBERS = 10_000
 export const MAX_LIST_BANS_PER_HOUR = 2_000
 /** Servers about which it is remembered whether lists ban them. */
 export const MAX_SERVER_VERDICTS = 10_000
+/** Users of a server that is not banned any more whose devices are renewed in one go, and servers of which memory knows that they need it. */
+export const DEVICE_LISTS_AT_ONCE = 50
+export const MAX_SERVERS_KNOWN_MISSED = 10_000
 /** The pause after lists were read, before a change makes them be read again. */
 export const POLICY_LIST_PAUSE_MS = 1_000
 /** Questions to the antispam service at the same time (others wait), the bytes of an answer, and how long it is not asked when it is away. */

@@ -6,7 +6,14 @@ import type { BanRule, Bans } from '../../core/event/policy-rules.ts'
 import { serverOf, type UserId } from '../../core/ids.ts'
 import { findAccount } from '../../store/accounts/accounts.ts'
 import type { Database } from '../../store/db/db.ts'
-import { countListBans, deleteListBan, insertListBan, type Present } from '../../store/rooms/list-bans.ts'
+import {
+  countListBans,
+  deleteListBan,
+  insertListBan,
+  type ListBan,
+  type Present,
+  setListBanEvent,
+} from '../../store/rooms/list-bans.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Audit } from '../admin/audit.ts'
 import type { Clock } from '../clock.ts'
@@ -14,6 +21,7 @@ import { MAX_LIST_BANS_PER_HOUR } from '../limits/moderation.ts'
 import type { Rooms } from '../rooms/act/rooms.ts'
 import { powerLevelsOf } from '../rooms/room/power.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
 
 /** What is done in a room because of a policy list. */
 export interface ListBanActs {
@@ -21,8 +29,8 @@ export interface ListBanActs {
   ruleOf(bans: Bans, user: UserId): BanRule | undefined
   /** Bans somebody, if the moderator may. False when enough people were banned for this hour. */
   ban(by: Requester, one: Present, rule: BanRule): Promise<boolean>
-  /** Ends a ban whose rule has ended, unless somebody else banned the user since. */
-  unban(by: Requester, one: Present): Promise<void>
+  /** Ends a ban whose rule has ended, unless somebody banned the user again since, in whatever name. */
+  unban(by: Requester, one: ListBan): Promise<void>
 }
 
 export interface ListBanActParts {
@@ -90,13 +98,18 @@ export function createListBanActs(parts: ListBanActParts): ListBanActs {
     const details = rule.reason === '' ? {} : { reason: rule.reason }
     const act = 'ban from a room whom a policy list bans'
     const isDone = await recorded(act, one, () => rooms.ban(by, one.room_id, one.user_id, details))
-    if (!isDone) await db.tx((tx) => deleteListBan(tx, one))
+    const member = isDone ? await memberOf(one) : undefined
+    await db.tx((tx) => (isBanBy(by, member) ? setListBanEvent(tx, one, member.id) : deleteListBan(tx, one)))
     return true
   }
 
-  async function unban(by: Requester, one: Present): Promise<void> {
-    const member = await (await registry.get(one.room_id))?.stateEvent('m.room.member', one.user_id)
-    if (membershipOf(member) === 'ban' && member?.sender === by.userId) {
+  const memberOf = async (one: Present): Promise<RoomEvent | undefined> =>
+    (await registry.get(one.room_id))?.stateEvent('m.room.member', one.user_id)
+
+  async function unban(by: Requester, one: ListBan): Promise<void> {
+    const member = await memberOf(one)
+    // A person who uses the moderator's account bans in the same name, and the account may have been another one.
+    if (one.event_id === null ? isBanBy(by, member) : one.event_id === member?.id) {
       const act = 'end a ban whose policy rule has ended'
       await recorded(act, one, () => rooms.unban(by, one.room_id, one.user_id, {}))
     }
@@ -105,3 +118,6 @@ export function createListBanActs(parts: ListBanActParts): ListBanActs {
 
   return { ruleOf, ban, unban }
 }
+
+const isBanBy = (by: Requester, member: RoomEvent | undefined): member is RoomEvent =>
+  membershipOf(member) === 'ban' && member?.sender === by.userId

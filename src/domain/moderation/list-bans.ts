@@ -158,10 +158,10 @@ export function createListBans(parts: ListBanParts): ListBans | undefined {
 }
 
 /** Looks at all of a list, a page at a time. */
-async function each(
-  read: (after: typeof START) => Promise<Present[]>,
+async function each<T extends Present>(
+  read: (after: typeof START) => Promise<T[]>,
   isOver: () => boolean,
-  work: (one: Present) => Promise<boolean>,
+  work: (one: T) => Promise<boolean>,
 ): Promise<boolean> {
   for (let after = START; ; ) {
     const begun = performance.now()
