@@ -39,6 +39,8 @@ export interface ContextOptions {
   /** The policy about other servers; by default that of the configuration. */
   readonly policy?: ServerPolicy
   readonly version: string
+  /** What this process is called among nodes; by default a random name. */
+  readonly holder?: string | undefined
   /** By default the machine's clock. */
   readonly clock?: Clock
   readonly metrics: Metrics
@@ -93,7 +95,16 @@ export async function openBase(options: ContextOptions, amongNodes?: AmongNodes)
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const pages = await loadPages(config)
   const { tracing } = options
-  const own = await ownFacts({ config, address: amongNodes?.address, signingKey, identityKeys, version, random })
+  const { holder } = options
+  const own = await ownFacts({
+    config,
+    address: amongNodes?.address,
+    signingKey,
+    identityKeys,
+    version,
+    random,
+    holder,
+  })
   let node: NodeLease | undefined
   const opened = openDatabase({
     connection,
@@ -106,7 +117,10 @@ export async function openBase(options: ContextOptions, amongNodes?: AmongNodes)
     }),
   })
   const db = tracing === undefined ? opened : traceDatabase(opened, tracing.run)
-  node = await joinNodes({ db, own, clock, log, standBy: amongNodes?.standBy })
+  node = await joinNodes({ db, own, clock, log, standBy: amongNodes?.standBy }).catch(async (error: unknown) => {
+    await db.close()
+    throw error
+  })
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
   const ready = () =>

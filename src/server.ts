@@ -22,8 +22,10 @@ export interface ServerOptions extends ContextOptions {
   readonly certificate?: CertificateFiles | undefined
   /** In a cluster: called when this process begins to stand by, and what ends that. Without it, it waits for one lease at most. */
   readonly standBy?: { began(): void; readonly signal: AbortSignal } | undefined
+  /** Asked at a stop: no other node is left that could take the place, so this one serves until all is answered. */
+  readonly isLast?: (() => boolean) | undefined
   /** How long, during a stop, answers tell clients to close their connections, so that no request is cut off on its way. */
-  readonly farewellMs?: number
+  readonly farewellMs?: number | undefined
 }
 
 export interface RunningServer {
@@ -151,11 +153,9 @@ function running(options: ServerOptions, { context, app, listeners, front }: Bui
     async close() {
       health.enter('draining')
       const { farewellMs, connection } = options
-      if (front === undefined) await stopAlone({ servers: listeners.servers, app, context, farewellMs })
-      else {
-        const servers = [...listeners.servers, front.server]
-        await handOver({ servers, app, context, farewellMs, front, connection })
-      }
+      const servers = [...listeners.servers, ...(front === undefined ? [] : [front.server])]
+      if (front === undefined || options.isLast?.()) await stopAlone({ servers, app, context, farewellMs })
+      else await handOver({ servers, app, context, farewellMs, front, connection })
     },
   }
 }

@@ -70,22 +70,25 @@ export interface PassingParts {
 export async function stopStandingBy(parts: PassingParts): Promise<void> {
   sayFarewell(parts.servers)
   const until = performance.now() + (parts.farewellMs ?? NODE_FAREWELL_MS)
-  await endPassing(parts, until, until)
+  await endPassing(parts, until, until, true)
 }
 
 /**
  * Passes requests on to whichever node serves, and then ends. Times are of `performance.now()`.
  *
  * @param lonelyUntil when it ends if it has found no node that serves
+ * @param stoodBy whether the node that serves has done so before
  */
 async function endPassing(
   { front, servers, connection }: PassingParts,
   until: number,
   lonelyUntil: number,
+  stoodBy = false,
 ): Promise<void> {
   const db = openDatabase({ connection, poolSize: 1 })
   let end = lonelyUntil
   let address: string | undefined
+  let isKnown = stoodBy
   try {
     while (performance.now() < end) {
       const found = await findNode(db, WRITER).catch(() => undefined)
@@ -93,8 +96,9 @@ async function endPassing(
         address = found.address
         front.passTo(address)
         // It may still be about to begin.
-        end = Math.max(until, performance.now() + NODE_SUCCESSION_MS)
+        if (!isKnown) end = Math.max(until, performance.now() + NODE_SUCCESSION_MS)
       }
+      isKnown = false
       await delay(NODE_LOOK_MS)
     }
   } finally {

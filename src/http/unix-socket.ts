@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { chmod, lstat, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -34,7 +35,8 @@ function markPeer(socket: Socket): void {
  */
 export async function listenAt(server: Server, { path, mode }: SocketPlace, option: string): Promise<void> {
   try {
-    await removeStale(path)
+    // Nodes of one machine share the socket, and the process that started them has looked.
+    if (!cluster.isWorker) await removeStale(path)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen(path, resolve)
@@ -45,6 +47,13 @@ export async function listenAt(server: Server, { path, mode }: SocketPlace, opti
     server.close()
     throw new Error(`cannot listen on ${path}: ${(error as Error).message}; see ${option}`)
   }
+}
+
+/** Makes room for a socket that several processes will share. @throws as `listenAt` */
+export async function freeSocketPath(path: string, option: string): Promise<void> {
+  await removeStale(path).catch((error: Error) => {
+    throw new Error(`cannot listen on ${path}: ${error.message}; see ${option}`)
+  })
 }
 
 async function removeStale(path: string): Promise<void> {

@@ -15,6 +15,8 @@ export async function ownFacts(parts: {
   readonly identityKeys: Pick<IdentityKeyRing, 'current'>
   readonly version: string
   readonly random: Random
+  /** The name of this process; a random one by default. */
+  readonly holder?: string | undefined
 }): Promise<NodeFacts> {
   const { config, signingKey, identityKeys, version, random } = parts
   const { secret } = config.cluster
@@ -22,7 +24,7 @@ export async function ownFacts(parts: {
   const hasFiles = secret !== undefined && config.roles.includes('client')
   const files = hasFiles ? await filePlaceOf(config, random) : ''
   return {
-    holder: random.bytes(8).toString('hex'),
+    holder: parts.holder ?? random.bytes(8).toString('hex'),
     // Where a command that works in place of a server listens, nobody does: nothing may be passed on to it.
     address: parts.address ?? (secret === undefined ? `${config.listen.host}:${config.listen.port}` : ''),
     release: version,

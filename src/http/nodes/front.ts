@@ -143,6 +143,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
       const why = code === 'EADDRINUSE' ? 'something listens there already' : code
       reject(new Error(`cannot listen for other nodes on ${host}:${port}: ${why}; see cluster.host and cluster.port`))
     })
-    server.listen(port, host, resolve)
+    // Nodes that share the ports for clients have one each for this.
+    server.listen({ port, host, exclusive: true }, resolve)
   })
 }

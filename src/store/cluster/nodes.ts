@@ -94,6 +94,11 @@ export async function leaveNode(connection: Reader, { writer, fence }: Fence): P
   await connection.query(`UPDATE node SET expires_at = ${NOW} WHERE node = $1 AND fence = $2`, [writer, fence])
 }
 
+/** Ends the lease of a process that is known to have ended: nobody has to wait for it. */
+export async function endLease(reader: Reader, holder: string): Promise<void> {
+  await reader.query(`UPDATE node SET expires_at = ${NOW} WHERE holder = $1 AND expires_at > ${NOW}`, [holder])
+}
+
 /**
  * For a process alone that has its lock again after it lost its connection: the database may be a replica that was promoted and does not
  * know the last fencing number.
