@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
+import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
+import { totalmem } from 'node:os'
 import { basename, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
@@ -28,6 +30,7 @@ function makeHost(): Host {
     nodeVersion: process.versions.node,
     program: basename(program) === 'hearth' ? 'hearth' : `node ${relative(process.cwd(), program)}`,
     residentBytes: () => process.memoryUsage.rss(),
+    memoryBytes: () => Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
     print: (text) => process.stdout.write(`${text}\n`),
     complain: (text) => process.stderr.write(`${text}\n`),
     draw: (text) => process.stderr.write(text),
@@ -36,6 +39,7 @@ function makeHost(): Host {
     askSecret,
     stopSignal,
     onReload: (reload) => void process.on('SIGHUP', reload),
+    onRestart: (restart) => void process.on('SIGUSR2', restart),
     onCrash,
   }
 }
@@ -46,6 +50,8 @@ function stopSignal(): AbortSignal {
   let since = 0
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
+      // A Ctrl-C also goes to the process that started this node, and that one says when each node stops.
+      if (name === 'SIGINT' && cluster.isWorker) return
       if (!controller.signal.aborted) since = Date.now()
       controller.abort()
       if (name === 'SIGINT' && Date.now() - since > IMPATIENT_MS) process.exit(EXIT.failure)

@@ -14,6 +14,8 @@ export interface Host {
   readonly program: string
   /** Resident memory of this process, in bytes. */
   residentBytes(): number
+  /** Memory that all processes here may have together, in bytes: that of the machine, or of the container. */
+  memoryBytes(): number
   print(text: string): void
   complain(text: string): void
   /** Writes to standard error as it is, without ending the line. */
@@ -28,6 +30,8 @@ export interface Host {
   stopSignal(): AbortSignal
   /** Sets the action on SIGHUP, which ends the process otherwise. */
   onReload(reload: () => void): void
+  /** Sets the action on SIGUSR2, which ends the process otherwise. */
+  onRestart(restart: () => void): void
   /** Sets the action on an uncaught error, before the process ends. */
   onCrash(report: (error: unknown) => void): void
 }

@@ -19,6 +19,10 @@ export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.
 
 export const OLDEST_POSTGRES = 140_000
 
+/** Connections that our own Postgres takes, and how many more for each further node: while one hands over to another, both have all of theirs. */
+const OWN_CONNECTIONS = 50
+const NODE_CONNECTIONS = 25
+
 export interface RunningDatabase {
   readonly connection: pg.ClientConfig
   /** Undefined if `database.url` names another Postgres. */
@@ -38,9 +42,22 @@ export async function startDatabase(config: Config, uid: number, log: Logger): P
     await copyDatabase(from, to, MIGRATIONS, (step) => log.info(`copying ${step}`))
   }
   const directory = postgresDirectory(config)
-  const settings = config.backup.point_in_time ? ARCHIVE_SETTINGS : {}
+  const { nodes } = config.cluster
+  const settings = {
+    ...(config.backup.point_in_time && ARCHIVE_SETTINGS),
+    ...(nodes > 1 && { max_connections: `${OWN_CONNECTIONS + (nodes - 1) * NODE_CONNECTIONS}` }),
+  }
   const embedded = await startEmbeddedPostgres({ directory, uid, log, copy, settings })
   return { connection: embedded.connection, embedded, stop: embedded.stop }
+}
+
+/** The database of a process that serves beside others: they have started it, if it is not that of `database.url`. */
+export async function findDatabase(config: Config): Promise<RunningDatabase> {
+  const { url } = config.database
+  const connection =
+    url === undefined ? await findRunningPostgres({ directory: postgresDirectory(config) }) : { connectionString: url }
+  if (connection === undefined) throw new Error('the process that started this node has ended')
+  return { connection, embedded: undefined, stop: async () => {} }
 }
 
 /** Whether there is a database to be looked at: one is named, or our own was made before. */

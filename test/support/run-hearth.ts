@@ -50,6 +50,7 @@ export async function runProgramHere(
       version: '0',
       nodeVersion: '',
       residentBytes: () => 0,
+      memoryBytes: () => 1 << 30,
       program: 'hearth',
     },
     print(text) {
@@ -66,6 +67,7 @@ export async function runProgramHere(
     askSecret: async () => input.split('\n')[0]!,
     stopSignal: () => new AbortController().signal,
     onReload() {},
+    onRestart() {},
     onCrash() {},
   }
   return { code: await runProgram(host, words), ...output }

@@ -18,7 +18,7 @@ export const OF_TWO_NODES = {
 }
 
 /** What makes it one alone. */
-export const ALONE = { host: '127.0.0.1', port: 0 }
+export const ALONE = { nodes: 1, host: '127.0.0.1', port: 0 }
 
 /**
  * Starts a second node, which stands by for the one that these options started and that listens on this port; from then on it gets every

@@ -107,10 +107,10 @@ function durability({ fsync, synchronous_commit, full_page_writes }: Facts): Fin
   return ok('durability', 'fsync, full_page_writes and synchronous_commit are on')
 }
 
-function connections({ max_connections }: Facts, { database }: Config): Finding {
-  const needed = database.pool_size + OTHER_CONNECTIONS
+function connections({ max_connections }: Facts, { database, cluster }: Config): Finding {
+  const needed = (database.pool_size + OTHER_CONNECTIONS) * cluster.nodes
   if (max_connections >= needed) return ok('connections', `${needed} of ${max_connections}`)
-  const advice = 'raise max_connections of Postgres, or lower database.pool_size'
+  const advice = 'raise max_connections of Postgres, or lower database.pool_size or cluster.nodes'
   return problem('connections', `${needed} are needed, ${max_connections} there are`, advice)
 }
 

@@ -40,7 +40,10 @@ export interface HealthAnswer {
 }
 
 /** The answer to a health path, on every listener; undefined for another path. */
-export async function answerHealth(health: Health, path: string): Promise<HealthAnswer | undefined> {
+export async function answerHealth(
+  health: Pick<Health, 'whyNotReady'>,
+  path: string,
+): Promise<HealthAnswer | undefined> {
   if (path === '/health/live') return { status: 200, body: { status: 'ok' } }
   if (path !== '/health/ready') return undefined
   const reason = await health.whyNotReady()

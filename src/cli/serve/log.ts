@@ -29,8 +29,13 @@ export interface ServerLog {
   readonly recent: RecentErrors
 }
 
-/** Like `createLog`; of equal warnings and errors it writes one a minute, and the newest are remembered. */
-export function createServerLog(options: Config['log'], isTerminal: boolean, output?: DestinationStream): ServerLog {
+/** Like `createLog`; of equal warnings and errors it writes one a minute, and the newest are remembered. Lines of a node bear its number. */
+export function createServerLog(
+  options: Config['log'],
+  isTerminal: boolean,
+  parts: { readonly output?: DestinationStream; readonly node?: number | undefined } = {},
+): ServerLog {
+  const { output, node } = parts
   const sampling = createLogSampling()
   const recent = createRecentErrors()
   const stream = output ?? standardOutput(options, isTerminal)
@@ -43,7 +48,8 @@ export function createServerLog(options: Config['log'], isTerminal: boolean, out
     // The last line before a crash must not stay in a buffer.
     flushSync: () => (stream as { flushSync?(): void }).flushSync?.(),
   }
-  const settings = { ...settingsOf(options, isTerminal), hooks: { logMethod: sampling.logMethod } }
+  const base = node === undefined ? null : { node }
+  const settings = { ...settingsOf(options, isTerminal), base, hooks: { logMethod: sampling.logMethod } }
   return { log: pino(settings, remembering), sampling, recent }
 }
 

@@ -13,8 +13,8 @@ export interface MetricsListener {
 /** A separate listener for metrics and health, which answers from the beginning of the start to the end of the stop. */
 export async function startMetricsListener(
   options: Config['metrics'],
-  metrics: Metrics,
-  health: Health,
+  metrics: Pick<Metrics, 'text'>,
+  health: Pick<Health, 'whyNotReady'>,
 ): Promise<MetricsListener> {
   const make = () =>
     createServer((request, response) => {
@@ -43,8 +43,8 @@ export async function startMetricsListener(
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  metrics: Metrics,
-  health: Health,
+  metrics: Pick<Metrics, 'text'>,
+  health: Pick<Health, 'whyNotReady'>,
 ): Promise<void> {
   const path = (request.url ?? '').split('?', 1)[0] ?? ''
   if (path === '/metrics') {

@@ -6,7 +6,9 @@ afterEach(() => void vi.useRealTimers())
 
 function record(format: 'json' | 'pretty' = 'json') {
   const lines: string[] = []
-  const made = createServerLog({ level: 'info', format }, false, { write: (line: string) => void lines.push(line) })
+  const made = createServerLog({ level: 'info', format }, false, {
+    output: { write: (line: string) => void lines.push(line) },
+  })
   return { ...made, lines, read: () => lines.map((line) => JSON.parse(line)) }
 }
 
