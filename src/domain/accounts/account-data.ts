@@ -11,7 +11,7 @@ import {
   setAccountData,
 } from '../../store/accounts/account-data.ts'
 import { findIgnoredUserList, putIgnoredSenders } from '../../store/accounts/ignored-user-lists.ts'
-import type { Database, Tx } from '../../store/db/db.ts'
+import type { Database, Reader, Tx } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import type { BoundMetrics } from '../bound-metrics.ts'
 import { MAX_DELETED_ACCOUNT_DATA } from '../limits/tags.ts'
@@ -69,6 +69,25 @@ async function noteIgnored(tx: Tx, userNid: number, content: JsonObject | undefi
   await putIgnoredSenders(tx, userNid, { added, removed }, MAX_IGNORED_BEFORE)
 }
 
+/** What only reads account data. */
+export function createAccountDataReader({
+  db,
+  pushRules,
+}: {
+  readonly db: Reader
+  readonly pushRules: Pick<PushRules, 'ruleset'>
+}): Pick<AccountData, 'get' | 'find'> {
+  return {
+    async get(user, roomId, type) {
+      if (type === 'm.push_rules' && roomId === undefined) return { global: await pushRules.ruleset(user) }
+      const content = await findAccountData(db, user.userNid, roomId ?? '', type)
+      if (content === undefined) throw new ProtocolError('M_NOT_FOUND', 'Nothing is kept under this type.')
+      return content
+    },
+    find: (userNid, roomId, type) => findAccountData(db, userNid, roomId ?? '', type),
+  }
+}
+
 export function createAccountData(deps: {
   readonly db: Database
   readonly ledger: Ledger
@@ -77,8 +96,8 @@ export function createAccountData(deps: {
   readonly ignoredUsers: Pick<IgnoredUsers, 'changed'>
   readonly bounds: BoundMetrics
 }): AccountData {
-  const { db, ledger, notifier, pushRules, ignoredUsers, bounds } = deps
-
+  const { db, ledger, notifier, ignoredUsers, bounds } = deps
+  const { get, find } = createAccountDataReader(deps)
   const turns = createKeyedQueue<string>()
   /** Writes in flight: the number of entries and bytes of each user. */
   const underWay = new Map<number, { pieces: number; bytes: number }>()
@@ -146,13 +165,8 @@ export function createAccountData(deps: {
   }
 
   return {
-    async get(user, roomId, type) {
-      if (type === 'm.push_rules' && roomId === undefined) return { global: await pushRules.ruleset(user) }
-      const content = await findAccountData(db, user.userNid, roomId ?? '', type)
-      if (content === undefined) throw new ProtocolError('M_NOT_FOUND', 'Nothing is kept under this type.')
-      return content
-    },
-    find: (userNid, roomId, type) => findAccountData(db, userNid, roomId ?? '', type),
+    get,
+    find,
     async set(userNid, roomId, type, content) {
       checkType(type)
       await inTurn(userNid, roomId ?? '', type, () => write(userNid, roomId ?? '', type, content))

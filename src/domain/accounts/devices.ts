@@ -9,7 +9,7 @@ import {
   renameDevice,
 } from '../../store/accounts/devices.ts'
 import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
-import type { Database } from '../../store/db/db.ts'
+import type { Database, Reader } from '../../store/db/db.ts'
 import { deleteGrantsOf } from '../../store/oauth/states.ts'
 import { deleteWebSessionsOf } from '../../store/oauth/web-sessions.ts'
 import type { Clock } from '../clock.ts'
@@ -62,6 +62,18 @@ function unknownDevice(): ProtocolError {
   return new ProtocolError('M_NOT_FOUND', 'You have no such device.')
 }
 
+/** What only reads devices. */
+export function createDeviceReader({ db }: { readonly db: Reader }): Pick<Devices, 'list' | 'get'> {
+  return {
+    list: async (userNid) => (await listDevices(db, userNid)).map(toDevice),
+    async get(userNid, deviceId) {
+      const row = await findDevice(db, userNid, deviceId)
+      if (row === undefined) throw unknownDevice()
+      return toDevice(row)
+    },
+  }
+}
+
 export function createDevices(deps: {
   readonly db: Database
   readonly clock: Clock
@@ -69,12 +81,7 @@ export function createDevices(deps: {
   readonly deviceLists: Pick<DeviceLists, 'change'>
 }): Devices {
   const { db, clock, sessions, deviceLists } = deps
-
-  async function get(userNid: number, deviceId: string): Promise<Device> {
-    const row = await findDevice(db, userNid, deviceId)
-    if (row === undefined) throw unknownDevice()
-    return toDevice(row)
-  }
+  const { get, list } = createDeviceReader({ db })
 
   async function announce(userNid: number, { deviceId, isNewDevice }: Pick<Issued, 'deviceId' | 'isNewDevice'>) {
     if (!isNewDevice) return
@@ -105,7 +112,7 @@ export function createDevices(deps: {
     announce,
     remove,
     removeUnused,
-    list: async (userNid) => (await listDevices(db, userNid)).map(toDevice),
+    list,
     async make(userNid, deviceId, name) {
       if ((await findDevice(db, userNid, deviceId)) !== undefined) return false
       const displayName = name ?? undefined

@@ -2,7 +2,7 @@ import type { CacheUses } from '../../core/byte-budget.ts'
 import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { addressesSeenAt, recordSightings, type Sighting } from '../../store/accounts/devices.ts'
-import { confirmRenewal, findSession, findToken } from '../../store/accounts/tokens.ts'
+import { confirmRenewal, findSession, findToken, type TokenRow } from '../../store/accounts/tokens.ts'
 import type { Database, Reader } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 import { ADDRESS_KNOWN_MS, MAX_KNOWN_ADDRESSES } from '../limits.ts'
@@ -49,7 +49,8 @@ interface Entry {
 }
 
 const MAX_REMEMBERED = 50_000
-const SEEN_EVERY_MS = 60_000
+/** A device is recorded as seen so often at most. */
+export const SEEN_EVERY_MS = 60_000
 const FLUSH_EVERY_MS = 10_000
 const MAX_USER_AGENT_CHARS = 256
 /** For so long after a restore, a session that is not known may be one that began after the backup. */
@@ -60,6 +61,21 @@ interface SessionParts {
   readonly clock: Clock
   /** When the database was restored from a backup, if it was. */
   readonly restores?: { readonly restoredAt: number | undefined }
+}
+
+/** The holder of a token. */
+export function requesterOf(row: TokenRow): Requester {
+  return {
+    userId: row.user_id,
+    userNid: row.user_nid,
+    deviceId: row.device_id,
+    tokenNid: row.token_nid,
+    ...(row.earlier.length > 0 && { earlierTokens: row.earlier }),
+    isGuest: row.is_guest,
+    isLocked: row.is_locked,
+    isSuspended: row.is_suspended,
+    ...(row.is_oauth && { isOauth: true as const }),
+  }
 }
 
 export function createSessions({ db, clock, restores }: SessionParts): Sessions {
@@ -100,17 +116,7 @@ export function createSessions({ db, clock, restores }: SessionParts): Sessions 
     const before = forgotten
     const row = await findToken(db, Buffer.from(hash, 'base64'))
     if (row === undefined) return noSession(clock.now() - (restores?.restoredAt ?? Number.NEGATIVE_INFINITY))
-    const requester: Requester = {
-      userId: row.user_id,
-      userNid: row.user_nid,
-      deviceId: row.device_id,
-      tokenNid: row.token_nid,
-      ...(row.earlier.length > 0 && { earlierTokens: row.earlier }),
-      isGuest: row.is_guest,
-      isLocked: row.is_locked,
-      isSuspended: row.is_suspended,
-      ...(row.is_oauth && { isOauth: true as const }),
-    }
+    const requester = requesterOf(row)
     const entry = { requester, seenAt: 0, isRemembered: false, expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY }
     const holder = holderOf(entry)
     const { token_nid, renewed_by } = row

@@ -54,6 +54,26 @@ export interface PushRuleEdits {
   copyRoom(user: PushedUser, from: RoomId, to: RoomId): Promise<void>
 }
 
+function nameOf({ kind, ruleId }: NamedRule): RuleName {
+  if (isPushRuleKind(kind)) return { kind, id: ruleId }
+  throw new ProtocolError(
+    'M_NOT_FOUND',
+    'There are no such rules. The kinds are override, content, postcontent, room, sender and underride.',
+  )
+}
+
+/** What only reads one rule. */
+export function createPushRuleReader(pushRules: Pick<PushRules, 'ruleset'>): Pick<PushRuleEdits, 'get'> {
+  return {
+    async get(user, path) {
+      const { kind, id } = nameOf(path)
+      const rule = (await pushRules.ruleset(user))[kind].find(({ rule_id }) => rule_id === id)
+      if (!rule) throw new ProtocolError('M_NOT_FOUND', 'You have no such push rule. GET pushrules/ lists yours.')
+      return rule
+    },
+  }
+}
+
 export function createPushRuleEdits(parts: {
   readonly ledger: Ledger
   readonly notifier: Waker
@@ -65,14 +85,6 @@ export function createPushRuleEdits(parts: {
   // Each change is made to what the one before it left.
   const queue = createKeyedQueue<number>()
   ledger.onMissed(() => void pushRules.readAgain().catch((err) => log.error({ err }, 'push rules were not read again')))
-
-  function nameOf({ kind, ruleId }: NamedRule): RuleName {
-    if (isPushRuleKind(kind)) return { kind, id: ruleId }
-    throw new ProtocolError(
-      'M_NOT_FOUND',
-      'There are no such rules. The kinds are override, content, postcontent, room, sender and underride.',
-    )
-  }
 
   function change({ userNid }: PushedUser, edit: (rules: OwnRules) => OwnRules | RuleRefusal): Promise<void> {
     return queue.run(userNid, async () => {
@@ -97,12 +109,7 @@ export function createPushRuleEdits(parts: {
   }
 
   return {
-    async get(user, path) {
-      const { kind, id } = nameOf(path)
-      const rule = (await pushRules.ruleset(user))[kind].find(({ rule_id }) => rule_id === id)
-      if (!rule) throw new ProtocolError('M_NOT_FOUND', 'You have no such push rule. GET pushrules/ lists yours.')
-      return rule
-    },
+    get: createPushRuleReader(pushRules).get,
     async put(user, path, body, place) {
       const name = nameOf(path)
       const rule = checkRule(name, body)

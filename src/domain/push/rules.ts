@@ -56,6 +56,16 @@ export interface PushRules {
   readAgain(): Promise<void>
 }
 
+/** The rules as a node that stands by reads them: each time. */
+export function lookUpRulesets({ db }: { readonly db: Reader }): Pick<PushRules, 'ruleset'> {
+  return {
+    async ruleset({ userNid, userId }) {
+      const [row] = await findPushRules(db, [userNid])
+      return rulesetOf(row === undefined ? NO_OWN_RULES : (JSON.parse(row.rules) as OwnRules), userId)
+    },
+  }
+}
+
 interface Held {
   readonly shared: SharedRules
   readonly compiled: CompiledRules

@@ -51,6 +51,17 @@ export function listErasedUsers(
   return reader.query('SELECT user_nid, erased_pos FROM account WHERE erased_at IS NOT NULL')
 }
 
+/** Those of these users who are erased, as `listErasedUsers` has them. */
+export function findErasedUsers(
+  reader: Reader,
+  userNids: readonly number[],
+): Promise<{ readonly user_nid: number; readonly erased_pos: number | null }[]> {
+  return reader.query(
+    'SELECT user_nid, erased_pos FROM account WHERE user_nid = ANY($1::bigint[]) AND erased_at IS NOT NULL',
+    [userNids],
+  )
+}
+
 /** Queues an account for the rest of its deactivation. The caller works on it first; from `dueAt` on others may. */
 export async function insertDeactivation(
   tx: Tx,

@@ -19,13 +19,13 @@ import { type IgnoredUsers, isIgnored } from './ignored-users.ts'
 
 export interface AccessParts {
   readonly db: Reader
-  readonly registry: RoomRegistry
+  readonly registry: Pick<RoomRegistry, 'get'>
   readonly events: EventCache
-  readonly erasedUsers: ErasedUsers
+  readonly erasedUsers: Pick<ErasedUsers, 'veil'>
   readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
   readonly budget: ByteBudget
   /** Undefined where messages are kept for ever. */
-  readonly lifetimes: Lifetimes | undefined
+  readonly lifetimes: Pick<Lifetimes, 'current'> | undefined
 }
 
 export function createRoomAccess(parts: AccessParts): RoomAccess {

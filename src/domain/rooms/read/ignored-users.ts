@@ -67,6 +67,16 @@ export async function openIgnoredUsers({ db, budget }: { db: Reader; budget: Byt
   }
 }
 
+/** The lists as a node that stands by sees them: each is read each time. */
+export function lookUpIgnoredUsers({ db }: { readonly db: Reader }): Pick<IgnoredUsers, 'of'> {
+  return {
+    async of(userNid) {
+      const list = await findIgnoredUserList(db, userNid)
+      return list && ignoredIn(list.content, list.userId)
+    },
+  }
+}
+
 /** Whether a reader is not shown an event because they ignore its sender. State is shown whoever set it. */
 export function isIgnored(event: RoomEvent, ignored: Ignored): boolean {
   return !event.isState && !event.isCopy && ignored.has(event.sender)

@@ -109,12 +109,14 @@ export function createMembersReader(parts: MembersReaderParts): MembersReader {
       })
     },
 
-    async joinedRooms(by) {
-      const memberships = await getMemberships(db, by.userNid)
-      const joined = memberships.filter(({ membership }) => membership === 'join').map(({ room_nid }) => room_nid)
-      return (await getRooms(db, joined)).map((room) => room.room_id)
-    },
+    joinedRooms: (by) => readJoinedRooms(db, by),
   }
+}
+
+export async function readJoinedRooms(db: Reader, { userNid }: Pick<Requester, 'userNid'>): Promise<RoomId[]> {
+  const memberships = await getMemberships(db, userNid)
+  const joined = memberships.filter(({ membership }) => membership === 'join').map(({ room_nid }) => room_nid)
+  return (await getRooms(db, joined)).map((room) => room.room_id)
 }
 
 /** Both keys are always present, because some clients need them. */

@@ -64,7 +64,7 @@ export function createTimeline(parts: {
   readonly events: EventCache
   readonly access: RoomAccess
   readonly clock: Clock
-  readonly backfill: Backfill
+  readonly backfill: Pick<Backfill, 'fill'>
   readonly keepRelated: KeepRelated
 }): Timeline {
   const { db, events, access, clock, backfill, keepRelated } = parts
