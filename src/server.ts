@@ -80,6 +80,7 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
   async function passOn(address: string | undefined): Promise<void> {
     front.passTo(address)
     if (listeners !== undefined) return
+    if (config.roles.includes('client')) await readHere(options, front)
     listeners = await listen()
     certificate?.onChange(listeners.useCertificate)
     health.watch(front.isOpen)
@@ -113,6 +114,17 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
     front.close()
     throw error
   }
+}
+
+/** Answers what reads, for as long as this node stands by. Whatever it does not answer well, the node that serves answers. */
+async function readHere(options: ServerOptions, front: Front): Promise<void> {
+  const { openStandingBy } = await import('./standing-by.ts')
+  const reading = await openStandingBy(options, front.passOn)
+  void front
+    .readHere(reading)
+    .then(() =>
+      reading.close().catch((err) => options.log.warn({ err }, 'what this node read with could not be closed')),
+    )
 }
 
 /** Everything that a server is made of, before it listens. */

@@ -30,6 +30,7 @@ const TOP = new Set([
   'levels.ts',
   'running.ts',
   'server.ts',
+  'standing-by.ts',
   'stopping.ts',
 ])
 

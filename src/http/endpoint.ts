@@ -11,6 +11,7 @@ import type { AppserviceRequester, HostedRequester } from '../domain/appservices
 import type { PeerRequester } from '../domain/federation/requester.ts'
 import type { IdentityRequester } from '../domain/identity/requester.ts'
 import type { Services } from '../domain/services.ts'
+import type { StandbyServices } from '../domain/standby/services.ts'
 import type { EndpointRequest } from './request.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -82,8 +83,14 @@ export interface EndpointOptions<
   Auth extends EndpointAuth,
   Query extends Shape | undefined,
   Body extends Shape | undefined,
+  Anywhere extends true | undefined = undefined,
 > {
   readonly auth: Auth
+  /**
+   * A node that stands by may answer it: what it reads is in rows, and it changes nothing. Only for `GET` without a rate limit. The handler
+   * gets no more than such a node has.
+   */
+  readonly anywhere?: Anywhere
   /** Guests may call it too. Without this they get 403 `M_GUEST_ACCESS_FORBIDDEN`. */
   readonly guests?: true
   /** Suspended users may call it too, as they may all that only reads (GET). Without this they get 403 `M_USER_SUSPENDED`. */
@@ -164,6 +171,7 @@ export interface Endpoint {
   readonly path: string
   readonly options: {
     readonly auth: EndpointAuth
+    readonly anywhere?: true | undefined
     readonly guests?: true
     readonly suspended?: true
     readonly outOfTurn?: true
@@ -203,10 +211,14 @@ export function endpoint<
   const Auth extends EndpointAuth,
   const Query extends Shape | undefined = undefined,
   const Body extends Shape | undefined = undefined,
+  const Anywhere extends true | undefined = undefined,
 >(
   line: Line,
-  options: EndpointOptions<Line, Auth, Query, Body>,
-  handle: (request: RequestOf<Line, Auth, Query, Body>, services: Services) => Promise<Reply> | Reply,
+  options: EndpointOptions<Line, Auth, Query, Body, Anywhere>,
+  handle: (
+    request: RequestOf<Line, Auth, Query, Body>,
+    services: [Anywhere] extends [true] ? StandbyServices : Services,
+  ) => Promise<Reply> | Reply,
 ): Endpoint {
   const space = line.indexOf(' ')
   const method = line.slice(0, space) as Method

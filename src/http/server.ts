@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -32,6 +32,8 @@ export interface ServerOptions {
   readonly metrics: RequestMetrics
   readonly tracing?: Tracing | undefined
   readonly intake: BodyIntake
+  /** Takes a request that is not answered well, or not known here. Nothing of an answer is sent yet. By default it gets an error. */
+  readonly declined?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
 }
 
 /** What handles the requests of a listener: the framework, or what stands before it in a cluster. */
@@ -181,10 +183,22 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('heldBody', undefined)
   app.decorateRequest('isLate', false)
   app.addContentTypeParser('*', (request, _payload, done) => options.intake.read(request, done))
-  app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
+  const { declined } = options
+  if (declined) app.setErrorHandler((_error, request, reply) => declineIn(declined, request, reply))
+  else app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
   if (options.tracing) traceRequests(app, options.tracing)
   observe(app, options)
   answerCors(app)
-  answerUnrecognised(app)
+  if (declined) app.setNotFoundHandler((request, reply) => declineIn(declined, request, reply))
+  else answerUnrecognised(app)
   return app
+}
+
+function declineIn(
+  declined: NonNullable<ServerOptions['declined']>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  reply.hijack()
+  declined(request.raw, reply.raw)
 }

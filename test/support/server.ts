@@ -18,12 +18,14 @@ import type { Tracing } from '../../src/domain/tracing.ts'
 import { type RunningServer, startServer as startHearth } from '../../src/server.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
 import { freePort } from './free-port.ts'
-import { ALONE, IS_TWO_NODES, OF_TWO_NODES, standBeside } from './two-nodes.ts'
+import { ALONE, IS_TWO_NODES, OF_TWO_NODES, type SecondNode, standBeside, standBy } from './two-nodes.ts'
 
 export interface TestServer {
   /** In force since the last start. */
   policy(): LiveServerPolicy
   readonly baseUrl: string
+  /** Of the node that stands by, if one was asked for. */
+  readonly standbyUrl: string
   httpsPorts(): readonly number[]
   readonly certificate: CertificateFiles | undefined
   readonly config: Config
@@ -50,6 +52,8 @@ export interface ServerTestOptions {
   readonly tracing?: Tracing
   /** For what is cached about rooms. */
   readonly roomMemoryBytes?: number
+  /** Whether a second node stands by for it, which gets only the requests that are sent to it. */
+  readonly hasStandby?: boolean
   /** One of the test's own, such as a restored one; dropped with the server. */
   readonly database?: TestDatabase
 }
@@ -70,7 +74,8 @@ export async function startServer(
   const data_dir = join(tmpdir(), `hearth-test-${randomBytes(8).toString('hex')}`)
   // The same after a restart, so nobody else may be given it meanwhile.
   const listen = { port: await freePort() }
-  const forNodes = IS_TWO_NODES && { ...OF_TWO_NODES, database: { url: database.url } }
+  const isTwoNodes = IS_TWO_NODES || options.hasStandby === true
+  const forNodes = isTwoNodes && { ...OF_TWO_NODES, database: { url: database.url } }
   let values = merge({ ...DEFAULTS, ...forNodes, listen, data_dir }, overrides)
   const configured = () => loadConfig({ values, directory: tmpdir() }).config
   const config = configured()
@@ -79,13 +84,13 @@ export async function startServer(
   const log = options.log ?? pino({ level: 'error' })
   let policy: LiveServerPolicy
   let metrics: Metrics
-  let stopSecond: (() => Promise<void>) | undefined
+  let second: SecondNode | undefined
   const start = async (port: number) => {
     const { server_name, federation } = configured()
     policy = createServerPolicy(federation, server_name)
     metrics = createMetrics({ version: '0.0.0-test', node: '' })
     // A node whose clock is so far off is refused: then this is one alone.
-    const isOff = IS_TWO_NODES && Math.abs((options.clock ?? Date).now() - Date.now()) > MAX_CLOCK_DIFFERENCE_MS
+    const isOff = isTwoNodes && Math.abs((options.clock ?? Date).now() - Date.now()) > MAX_CLOCK_DIFFERENCE_MS
     const started = {
       policy,
       config: { ...configured(), listen: { ...config.listen, port }, ...(isOff && { cluster: ALONE }) },
@@ -106,7 +111,8 @@ export async function startServer(
       farewellMs: 0,
     }
     const first = await startHearth(started)
-    stopSecond = IS_TWO_NODES && !isOff ? await standBeside(started, first.port) : undefined
+    if (options.hasStandby) second = await standBy(started)
+    else second = IS_TWO_NODES && !isOff ? await standBeside(started, first.port) : undefined
     return first
   }
   const certificate = await openCertificate(config.https, { log })
@@ -119,6 +125,9 @@ export async function startServer(
     certificate,
     baseUrl,
     config,
+    get standbyUrl() {
+      return `http://127.0.0.1:${second?.port}`
+    },
     get services() {
       return running!.services
     },
@@ -126,13 +135,13 @@ export async function startServer(
     async restart(changes = {}) {
       const { port, close } = running!
       values = merge(values, changes)
-      await stopSecond?.()
+      await second?.stop()
       await close()
       running = await start(port)
     },
     async close() {
       certificate?.close()
-      await stopSecond?.()
+      await second?.stop()
       await running?.close()
       // A test file's variables stay as long as its process, and a closed server is heavy.
       running = undefined

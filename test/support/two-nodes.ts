@@ -20,21 +20,21 @@ export const OF_TWO_NODES = {
 /** What makes it one alone. */
 export const ALONE = { nodes: 1, host: '127.0.0.1', port: 0 }
 
-/**
- * Starts a second node, which stands by for the one that these options started and that listens on this port; from then on it gets every
- * second request.
- *
- * @returns what stops it
- */
-export async function standBeside(options: ServerOptions, port: number): Promise<() => Promise<void>> {
-  const ownPort = await freePort()
+export interface SecondNode {
+  readonly port: number
+  stop(): Promise<void>
+}
+
+/** Starts a second node, which stands by for the one that these options started. */
+export async function standBy(options: ServerOptions): Promise<SecondNode> {
+  const port = await freePort()
   const { socket: _of_the_first_node, ...listen } = options.config.listen
   const leaving = new AbortController()
   let ended: Promise<void> = Promise.resolve()
   await new Promise<void>((began, failed) => {
     ended = startServer({
       ...options,
-      config: { ...options.config, listen: { ...listen, port: ownPort } },
+      config: { ...options.config, listen: { ...listen, port } },
       certificate: undefined,
       metrics: createMetrics({ version: options.version, node: '' }),
       health: createHealth(),
@@ -46,11 +46,25 @@ export async function standBeside(options: ServerOptions, port: number): Promise
         if (!(error instanceof StandByEnded)) failed(error)
       })
   })
-  const share = shareRequests(await serverAt(port), await serverAt(ownPort))
-  return async () => {
-    share.end()
-    leaving.abort()
-    await ended
+  return {
+    port,
+    async stop() {
+      leaving.abort()
+      await ended
+    },
+  }
+}
+
+/** The same beside the node that listens on this port; from then on the second one gets every second request. */
+export async function standBeside(options: ServerOptions, port: number): Promise<SecondNode> {
+  const second = await standBy(options)
+  const share = shareRequests(await serverAt(port), await serverAt(second.port))
+  return {
+    port: second.port,
+    async stop() {
+      share.end()
+      await second.stop()
+    },
   }
 }
 

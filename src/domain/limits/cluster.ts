@@ -31,3 +31,17 @@ export const MAX_KEPT_BODY_BYTES = 64 * 1024
 export const MAX_KEPT_BODY_BYTES_IN_ALL = 32 * 1024 * 1024
 /** How long the last answers of a node may be on their way after another one has its place. */
 export const LAST_ANSWERS_MS = 1_000
+/** Bytes of rooms and events in the memory of a node that stands by. */
+export const STANDBY_MEMORY_BYTES = 64 * 1024 * 1024
+/**
+ * A larger room is read where it is served: what is in memory of a room is read anew after each write of it. Some thousand members are as
+ * much; so many such rooms are remembered.
+ */
+export const MAX_STANDBY_ROOM_BYTES = 256 * 1024
+export const LARGE_ROOMS_REMEMBERED = 10_000
+/** Longer answers are made where they are served, in pieces. */
+export const MAX_STANDBY_ANSWER_BYTES = 1024 * 1024
+/** Connections of such a node for scans; small reads have one of their own. */
+export const STANDBY_POOL_SIZE = 2
+/** Devices that such a node remembers to be in use; the node that serves is told of others once more. */
+export const STANDBY_DEVICES_REMEMBERED = 50_000

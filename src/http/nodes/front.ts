@@ -24,6 +24,14 @@ export interface Front {
   readonly routing: RequestListener
   /** From now on that node serves, or none. */
   passTo(address: string | undefined): void
+  /**
+   * Until this node serves, it answers such requests itself while another one serves.
+   *
+   * @returns when this node serves, or stops, and all that was begun is answered
+   */
+  readHere(reading: Reading): Promise<void>
+  /** Passes a request on that this node began to answer itself. Nothing of an answer may be sent yet. */
+  passOn(request: IncomingMessage, response: ServerResponse): void
   /** From now on this node serves, for as long as `isHeld` says so. */
   serve(listener: RequestListener, isHeld: () => boolean): void
   /**
@@ -40,6 +48,12 @@ export interface Front {
    */
   isOpen(): Promise<boolean>
   close(): void
+}
+
+/** What a node that stands by answers itself. */
+export interface Reading {
+  readonly isAnywhere: (request: IncomingMessage) => boolean
+  readonly routing: RequestListener
 }
 
 export interface FrontParts {
@@ -75,6 +89,7 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       response.on('close', answered)
       listener(request, response)
     }
+  const here = createReadingHere()
   const strangers = createStrangers(MAX_UNPROVED_CONNECTIONS)
   const proved = ({ socket }: IncomingMessage): void => strangers.prove(socket)
   const maxHeaderSize = CONNECTIONS.maxHeaderSize + PASSED_ON_HEADER_BYTES
@@ -100,14 +115,19 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       // Passed on by mistake to where clients are served: it must not go round in a circle.
       else if (request.headers[NODE_PROOF] !== undefined)
         answer(response, 503, 'M_UNKNOWN', 'This node does not serve, and was asked by one that does not either.')
-      else if (!answersItself(request, response)) void forwarder.pass(request, response)
+      else if (answersItself(request, response)) return
+      // While none serves, this node cannot know that what it reads is the newest.
+      else if (elsewhere === undefined || !here.take(request, response)) void forwarder.pass(request, response)
     },
+    readHere: here.begin,
+    passOn: (request, response) => void forwarder.pass(request, response),
     passTo(there) {
       if (there !== elsewhere) forwarder.turnAway()
       elsewhere = there
     },
     serve(listener, isHeld) {
       own = { listener: counted(listener), isHeld }
+      here.end()
       forwarder.turnAway()
     },
     retire() {
@@ -118,7 +138,10 @@ export async function openFront(parts: FrontParts): Promise<Front> {
         if (begun === 0) resolve()
       })
     },
-    finish: forwarder.finish,
+    finish() {
+      here.end()
+      forwarder.finish()
+    },
     async isOpen() {
       if (own !== undefined || (await forwarder.reaches())) unreachedSince = undefined
       else unreachedSince ??= performance.now()
@@ -128,7 +151,43 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       if (!isOpen) forwarder.giveUp()
       return isOpen
     },
-    close: forwarder.giveUp,
+    close() {
+      here.end()
+      forwarder.giveUp()
+    },
+  }
+}
+
+/** Counts what a node that stands by is answering, so that what it reads with is closed after that. */
+function createReadingHere() {
+  let reading: Reading | undefined
+  let begun = 0
+  let ended: (() => void) | undefined
+  const settle = (): void => {
+    if (reading === undefined && begun === 0) ended?.()
+  }
+  return {
+    begin(what: Reading): Promise<void> {
+      reading = what
+      return new Promise((resolve) => {
+        ended = resolve
+      })
+    },
+    /** @returns false if the request must go to the node that serves */
+    take(request: IncomingMessage, response: ServerResponse): boolean {
+      if (!reading?.isAnywhere(request)) return false
+      begun++
+      response.on('close', () => {
+        begun--
+        settle()
+      })
+      reading.routing(request, response)
+      return true
+    },
+    end(): void {
+      reading = undefined
+      settle()
+    },
   }
 }
 

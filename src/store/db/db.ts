@@ -68,21 +68,27 @@ export interface DatabaseOptions {
   readonly name?: string | undefined
   /** Asked before each transaction and before its commit. A process that may not write gets a 503 instead. */
   readonly mayWrite?: (() => boolean) | undefined
+  /** Nothing can be written through these connections: neither this process nor Postgres lets it. */
+  readonly readsOnly?: true | undefined
 }
 
 const BULK_CONNECTIONS = 2
 
+const READS_ONLY = ' -c default_transaction_read_only=on'
+const never = (): boolean => false
+
 export function openDatabase(options: DatabaseOptions): Database {
+  const { observer, readsOnly } = options
+  const mayWrite = readsOnly ? never : options.mayWrite
   const config: pg.ClientConfig = {
     ...options.connection,
     application_name: options.name ?? 'hearth',
     // Queries are small and their plans do not depend on the parameters: planning takes longer than running. They look rows up by key.
     // Without enable_seqscan=off, a plan made while a table was small would scan the table until it is analyzed.
-    options: '-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off',
+    options: `-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off${readsOnly ? READS_ONLY : ''}`,
     statement_timeout: options.statementTimeoutMs ?? 60_000,
     connectionTimeoutMillis: 5_000,
   }
-  const { observer, mayWrite } = options
   const reads = new PipelinedConnection(config, { answered: observer && ((seconds) => observer.read('read', seconds)) })
   const answered = observer && ((seconds: number) => observer.read('bulk', seconds))
   const bulk = new PipelinedConnections(config, { count: BULK_CONNECTIONS, answered })

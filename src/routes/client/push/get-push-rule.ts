@@ -2,6 +2,6 @@ import { endpoint } from '../../../http/endpoint.ts'
 
 export const getPushRule = endpoint(
   'GET C/pushrules/global/{kind}/{ruleId}',
-  { auth: 'user' },
+  { auth: 'user', anywhere: true },
   ({ requester, params }, { pushRuleEdits }) => pushRuleEdits.get(requester, params),
 )

@@ -1,5 +1,9 @@
 import { endpoint } from '../../../http/endpoint.ts'
 
-export const getPushRules = endpoint('GET C/pushrules', { auth: 'user' }, async ({ requester }, { pushRules }) => ({
-  global: await pushRules.ruleset(requester),
-}))
+export const getPushRules = endpoint(
+  'GET C/pushrules',
+  { auth: 'user', anywhere: true },
+  async ({ requester }, { pushRules }) => ({
+    global: await pushRules.ruleset(requester),
+  }),
+)

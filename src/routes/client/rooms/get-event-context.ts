@@ -9,7 +9,7 @@ const Query = Type.Object({
 
 export const getEventContext = endpoint(
   'GET C/rooms/{roomId}/context/{eventId}',
-  { auth: 'user', guests: true, query: Query },
+  { auth: 'user', anywhere: true, guests: true, query: Query },
   async ({ requester, params, query }, { roomReader, sync }) => {
     const wish = { limit: query.limit, filter: roomEventFilterOf(query.filter) }
     const context = () => roomReader.context(requester, params.roomId, params.eventId, wish)

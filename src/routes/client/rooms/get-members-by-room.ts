@@ -19,7 +19,7 @@ const Query = Type.Object({
 
 export const getMembersByRoom = endpoint(
   'GET C/rooms/{roomId}/members',
-  { auth: 'user', guests: true, query: Query },
+  { auth: 'user', anywhere: true, guests: true, query: Query },
   async ({ requester, params, query }, { roomReader, sync }) => {
     const { at, membership, not_membership: notMembership } = query
     const members = () => roomReader.members(requester, params.roomId, { at, membership, notMembership })

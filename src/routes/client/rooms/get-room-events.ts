@@ -12,7 +12,7 @@ const Query = Type.Object({
 
 export const getRoomEvents = endpoint(
   'GET C/rooms/{roomId}/messages',
-  { auth: 'user', guests: true, query: Query },
+  { auth: 'user', anywhere: true, guests: true, query: Query },
   async ({ requester, params, query }, { roomReader, sync }) => {
     const { dir: direction, from, to, limit } = query
     const filter = roomEventFilterOf(query.filter)

@@ -5,7 +5,7 @@ const Query = Type.Object({ format: Type.Optional(Type.Union([Type.Literal('cont
 
 export const getRoomStateWithKey = endpoint(
   'GET C/rooms/{roomId}/state/{eventType}/{stateKey}',
-  { auth: 'user', guests: true, also: ['C/rooms/{roomId}/state/{eventType}'], query: Query },
+  { auth: 'user', anywhere: true, guests: true, also: ['C/rooms/{roomId}/state/{eventType}'], query: Query },
   async ({ requester, params, query: { format = 'content' } }, { roomReader }) => {
     const { roomId, eventType, stateKey } = params
     const body = await roomReader.stateEvent(requester, roomId, eventType, stateKey, format)

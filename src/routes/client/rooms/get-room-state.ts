@@ -2,7 +2,7 @@ import { endpoint, rawReply } from '../../../http/endpoint.ts'
 
 export const getRoomState = endpoint(
   'GET C/rooms/{roomId}/state',
-  { auth: 'user', guests: true },
+  { auth: 'user', anywhere: true, guests: true },
   async ({ requester, params }, { roomReader, sync }) =>
     rawReply(await sync.answer(requester, () => roomReader.state(requester, params.roomId))),
 )

@@ -63,7 +63,11 @@ const UNSTABLE_FEATURES = Object.fromEntries(FEATURES.map((name) => [name, true]
 /** Signing in by a QR code as clients do it since 2024: a device without a session begins. */
 const QR_LOGIN = { 'org.matrix.msc4108': true }
 
-export const getVersions = endpoint('GET client/versions', { auth: 'none' }, ({ dialect }, { config }) => ({
-  versions: VERSIONS[dialect],
-  unstable_features: { ...UNSTABLE_FEATURES, ...(config.qr_login.rendezvous === 'anyone' && QR_LOGIN) },
-}))
+export const getVersions = endpoint(
+  'GET client/versions',
+  { auth: 'none', anywhere: true },
+  ({ dialect }, { config }) => ({
+    versions: VERSIONS[dialect],
+    unstable_features: { ...UNSTABLE_FEATURES, ...(config.qr_login.rendezvous === 'anyone' && QR_LOGIN) },
+  }),
+)

@@ -1,0 +1,102 @@
+import { createCache } from '../../../core/cache.ts'
+import type { RoomId } from '../../../core/ids.ts'
+import type { Database } from '../../../store/db/db.ts'
+import { perTick } from '../../../store/db/per-tick.ts'
+import { findRoomStamps, type RoomStamp } from '../../../store/rooms/room-stamps.ts'
+import { LARGE_ROOMS_REMEMBERED, MAX_STANDBY_ROOM_BYTES } from '../../limits/cluster.ts'
+import { OnlyWhereServed } from '../../standby/only-where-served.ts'
+import { createEventCache, type EventCache } from '../room/event-cache.ts'
+import type { Room } from '../room/room.ts'
+import type { RoomLoaderParts } from '../room/room-loader.ts'
+import { createRoomLoader } from '../room/room-loader.ts'
+import type { RoomMemory } from '../room/room-memory.ts'
+
+/** A room as it was after one write of it, with everything that was read of it since. */
+export interface CurrentRoom<View> {
+  readonly stamp: string
+  readonly room: Room
+  readonly view: View
+}
+
+export interface CurrentRoomParts<View> {
+  readonly db: Database
+  readonly serverName: RoomLoaderParts['serverName']
+  readonly budget: RoomMemory['budget']
+  /** Makes what reads one copy of a room. */
+  viewOf(room: Room, events: EventCache): View
+}
+
+const VIEW_BYTES = 4_000
+/** A room that is written while it is read is read again so often. */
+const MAX_LOADS = 3
+
+/**
+ * Rooms as a node that stands by reads them. It hears of no write, so each request first asks the database for the version of the room's
+ * head, which every write of the room raises. What is in memory of the room is kept under that version: under another one, it is another
+ * room, of which all is read anew. So nothing that was read before a write is shown after it.
+ *
+ * @returns what reads the room; undefined if this server does not know the room
+ * @throws OnlyWhereServed for a room whose members are still being fetched, and for one that is large or is written too often
+ */
+export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId: RoomId) => Promise<View | undefined> {
+  const { db, serverName, budget, viewOf } = parts
+  const copies = budget.part<number, CurrentRoom<View>>({
+    name: 'rooms',
+    bytesOf: ({ room }) => VIEW_BYTES + room.bytes,
+  })
+  const loading = new Map<string, Promise<CurrentRoom<View>>>()
+  /** Rooms that are read anew after each write at too great a cost. */
+  const large = createCache<number, true>(LARGE_ROOMS_REMEMBERED)
+
+  const stamps = perTick(async (roomIds: readonly RoomId[]) => {
+    const rows = await findRoomStamps(db, roomIds)
+    return new Map(rows.map((row) => [row.room_id, row]))
+  })
+  const stampOf = async (roomId: RoomId): Promise<RoomStamp | undefined> => (await stamps([roomId])).get(roomId)
+
+  /** Its parts are read by several queries. If none was written meanwhile, they are of one moment. */
+  async function load(first: RoomStamp): Promise<CurrentRoom<View>> {
+    let stamp = first
+    for (let loads = 0; loads < MAX_LOADS; loads++) {
+      const events = createEventCache({ db, budget })
+      const loadRooms = createRoomLoader({ db, events, serverName, partialStateRooms: { of: () => undefined } })
+      const room = (await loadRooms([stamp.room_nid])).get(stamp.room_nid)
+      const after = await stampOf(first.room_id)
+      if (room === undefined || after === undefined || after.lacks_members) break
+      if (textOf(after) === textOf(stamp)) return keep(room, textOf(stamp), events)
+      stamp = after
+    }
+    throw new OnlyWhereServed('the room is written too often to be read here')
+  }
+
+  function keep(room: Room, stamp: string, events: EventCache): CurrentRoom<View> {
+    const current = { stamp, room, view: viewOf(room, events) }
+    if (room.bytes > MAX_STANDBY_ROOM_BYTES) large.set(room.nid, true)
+    copies.set(room.nid, current)
+    return current
+  }
+
+  async function loadOnce(stamp: RoomStamp): Promise<CurrentRoom<View>> {
+    const text = textOf(stamp)
+    let promise = loading.get(text)
+    if (promise === undefined) {
+      promise = load(stamp).finally(() => loading.delete(text))
+      loading.set(text, promise)
+    }
+    return promise
+  }
+
+  return async (roomId) => {
+    const stamp = await stampOf(roomId)
+    if (stamp === undefined) return undefined
+    if (stamp.lacks_members) throw new OnlyWhereServed('the members of the room are still being fetched')
+    const known = copies.get(stamp.room_nid)
+    if (known?.stamp === textOf(stamp)) return known.view
+    if (large.get(stamp.room_nid)) throw new OnlyWhereServed('the room is too large to be read again after each write')
+    return (await loadOnce(stamp)).view
+  }
+}
+
+function textOf({ room_nid, head_version, purged_to }: RoomStamp): string {
+  return `${room_nid} ${head_version} ${purged_to}`
+}

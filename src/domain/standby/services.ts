@@ -1,0 +1,23 @@
+import type { Config } from '../../config/schema.ts'
+import type { AccountData } from '../accounts/account-data.ts'
+import type { Devices } from '../accounts/devices.ts'
+import type { Filters } from '../accounts/filters.ts'
+import type { PushRuleEdits } from '../push/rule-edits.ts'
+import type { PushRules } from '../push/rules.ts'
+import type { StandbyRoomReader } from '../rooms/read/standby-reader.ts'
+import type { Sync } from '../sync/sync.ts'
+
+/**
+ * What endpoints call that a node which stands by may answer: a part of `Services` that reads rows, writes nothing, and keeps nothing that
+ * the write of another node would make wrong.
+ */
+export interface StandbyServices {
+  readonly config: Config
+  readonly roomReader: StandbyRoomReader
+  readonly sync: Pick<Sync, 'answer'>
+  readonly accountData: Pick<AccountData, 'get' | 'find'>
+  readonly pushRules: Pick<PushRules, 'ruleset'>
+  readonly pushRuleEdits: Pick<PushRuleEdits, 'get'>
+  readonly devices: Pick<Devices, 'list' | 'get'>
+  readonly filters: Pick<Filters, 'get'>
+}

@@ -1,0 +1,104 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { ContextOptions } from './base.ts'
+import { createAccountDataReader } from './domain/accounts/account-data.ts'
+import { createDeviceReader } from './domain/accounts/devices.ts'
+import { createFilters } from './domain/accounts/filters.ts'
+import { MAX_STANDBY_ANSWER_BYTES, STANDBY_MEMORY_BYTES, STANDBY_POOL_SIZE } from './domain/limits/cluster.ts'
+import { createPushRuleReader } from './domain/push/rule-edits.ts'
+import { lookUpRulesets } from './domain/push/rules.ts'
+import { createStandbyReader } from './domain/rooms/read/standby-reader.ts'
+import { openRoomMemory } from './domain/rooms/room/room-memory.ts'
+import type { Services } from './domain/services.ts'
+import { OnlyWhereServed } from './domain/standby/only-where-served.ts'
+import type { StandbyServices } from './domain/standby/services.ts'
+import { createStandbySessions } from './domain/standby/sessions.ts'
+import { createHeldSyncs } from './domain/sync/held-syncs.ts'
+import { createSentAnswers, type SentAnswers } from './domain/sync/sent-answers.ts'
+import { createBodyIntake } from './http/body-intake.ts'
+import { addressReader } from './http/client-address.ts'
+import { createCompression } from './http/compression.ts'
+import { rolePlugin } from './http/mount.ts'
+import { type IsAnywhere, tableOf } from './http/nodes/anywhere.ts'
+import { createServer } from './http/server.ts'
+import { anywhereEndpoints, standbyRole } from './routes/client/standby.ts'
+import { type Database, openDatabase } from './store/db/db.ts'
+
+/** What a node that stands by answers itself. */
+export interface StandingBy {
+  readonly isAnywhere: IsAnywhere
+  readonly routing: RequestListener
+  close(): Promise<void>
+}
+
+/**
+ * Opens what a node that stands by reads with. It has no place among the nodes, so it starts nothing, and can write nothing: neither
+ * `Database.tx` nor Postgres lets it. It also hears of no write, so whatever it answers from memory it compares with the database first.
+ *
+ * @param declined takes each request to which its answer would be an error, or is not here
+ */
+export async function openStandingBy(
+  options: ContextOptions,
+  declined: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<StandingBy> {
+  const { clock = Date, config, connection, log, metrics, tracing } = options
+  const db = openDatabase({ connection, poolSize: STANDBY_POOL_SIZE, readsOnly: true })
+  const { budget, close: forget } = openRoomMemory(STANDBY_MEMORY_BYTES)
+  const services = standbyServices({ config, db, clock, budget })
+  const addressOf = addressReader(config.trusted_proxies)
+  const intake = createBodyIntake({ addressOf, longest: 0, metrics: metrics.arrivals, log })
+  const app = createServer({ log, metrics, tracing, intake, declined })
+  const sessions = createStandbySessions({ db, clock })
+  const role = standbyRole(sessions, config.limits.max_body_bytes)
+  app.register(
+    rolePlugin(
+      () => anywhereEndpoints,
+      () => role,
+    ),
+    // These endpoints see no more of the services: their declaration says so, and has the compiler check it.
+    { services: services as Services, log, addressOf, intake, compression: createCompression(addressOf) },
+  )
+  await app.ready()
+  return {
+    isAnywhere: tableOf(anywhereEndpoints),
+    routing: app.routing,
+    async close() {
+      await app.close()
+      forget()
+      await db.close()
+    },
+  }
+}
+
+function standbyServices({
+  config,
+  db,
+  clock,
+  budget,
+}: Pick<StandbyServices, 'config'> & {
+  readonly db: Database
+  readonly clock: NonNullable<ContextOptions['clock']>
+  readonly budget: ReturnType<typeof openRoomMemory>['budget']
+}): StandbyServices {
+  const pushRules = lookUpRulesets({ db })
+  return {
+    config,
+    roomReader: createStandbyReader({ config, db, clock, budget }),
+    sync: { answer: answerWhole(createSentAnswers({ held: createHeldSyncs() })) },
+    accountData: createAccountDataReader({ db, pushRules }),
+    pushRules,
+    pushRuleEdits: createPushRuleReader(pushRules),
+    devices: createDeviceReader({ db }),
+    filters: createFilters({ db }),
+  }
+}
+
+/** Answers in pieces are broken off when their session ends, of which this node does not hear. */
+function answerWhole(answers: SentAnswers): SentAnswers['answer'] {
+  return (by, make) =>
+    answers.answer(by, async () => {
+      const json = await make()
+      if (!json.isWhole || json.length > MAX_STANDBY_ANSWER_BYTES)
+        throw new OnlyWhereServed('the answer is sent in pieces')
+      return json
+    })
+}
