@@ -26,6 +26,22 @@ interface List {
   readonly total?: number
 }
 
+const ROOM_ORDERS = [
+  'name',
+  'canonical_alias',
+  'joined_members',
+  'joined_local_members',
+  'version',
+  'creator',
+  'encryption',
+  'federatable',
+  'public',
+  'join_rules',
+  'guest_access',
+  'history_visibility',
+  'state_events',
+]
+
 /** Each list of the console, in its first page, in one far behind, and with a search: what it must hold, and how much there is. */
 const LISTS: readonly List[] = [
   {
@@ -59,6 +75,12 @@ const LISTS: readonly List[] = [
   { path: '/_hearth/admin/v1/rooms?limit=50&order=events&from=15000', key: 'rooms', rows: 50, total: MANY_ROOMS },
   { path: '/_hearth/admin/v1/rooms?limit=50&order=newest', key: 'rooms', rows: 50, total: MANY_ROOMS },
   { path: '/_hearth/admin/v1/rooms?limit=50&search=room+number+777', key: 'rooms', rows: 11 },
+  ...ROOM_ORDERS.map((order) => ({
+    path: `/_synapse/admin/v1/rooms?limit=50&order_by=${order}`,
+    key: 'rooms',
+    rows: 50,
+  })),
+  { path: '/_synapse/admin/v1/rooms?limit=50&search_term=number+777', key: 'rooms', rows: 11 },
   { path: `${ROOM}/members?limit=100`, key: 'members', rows: 100, total: MANY_USERS },
   { path: `${ROOM}/members?limit=100&from=90000`, key: 'members', rows: 100, total: MANY_USERS },
   { path: '/_hearth/admin/v1/identity/bindings?limit=50', key: 'bindings', rows: 50, total: MANY_USERS },

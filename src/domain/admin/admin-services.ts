@@ -159,7 +159,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
       events,
       appender,
     }),
-    rooms: createRoomDesk({ config, db, clock, registry, events }),
+    rooms: createRoomDesk({ db, clock, registry, events }),
     roomPower: createRoomPower({ config, db, registry, appender, rooms }),
     roomBlocks: blocks,
     roomDeletions: deletions,

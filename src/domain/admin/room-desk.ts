@@ -1,11 +1,19 @@
-import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import type { EventId, RoomId, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { forEachState } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db/db.ts'
-import { describeRooms, listJoined, type SurveyedRoom, surveyRoom, surveyRooms } from '../../store/rooms/room-survey.ts'
+import { wholeTables } from '../../store/db/whole-tables.ts'
+import {
+  describeAllRooms,
+  describeRooms,
+  type ListedRoom,
+  listAllRooms,
+  listJoined,
+  surveyRoom,
+  surveyRooms,
+} from '../../store/rooms/room-survey.ts'
 import type { Clock } from '../clock.ts'
 import { writeEventList } from '../rooms/read/event-lists.ts'
 import { loadReferences, writeClientEvent } from '../rooms/room/client-event.ts'
@@ -13,13 +21,15 @@ import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'
 import {
-  compareRooms,
+  inOrder,
   isFound,
+  neededFor,
   type RoomOrder,
   type RoomView,
+  roomDetails,
   roomView,
+  SEARCHED_TYPES,
   stateOf,
-  topicAndAvatar,
   VIEWED_TYPES,
 } from './room-view.ts'
 
@@ -47,7 +57,6 @@ export interface RoomDesk {
 }
 
 export interface RoomDeskParts {
-  readonly config: Pick<Config, 'server_name'>
   readonly db: Database
   readonly clock: Clock
   readonly registry: RoomRegistry
@@ -56,21 +65,26 @@ export interface RoomDeskParts {
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1_000
-const ROOMS_AT_ONCE = 200
+const DETAILED_TYPES = [...VIEWED_TYPES, 'm.room.tombstone'] as const
 
 export function createRoomDesk(parts: RoomDeskParts): RoomDesk {
-  const { config, db, clock, registry, events } = parts
+  const { db, clock, registry, events } = parts
   const patient = { query: db.scan }
 
-  /** Reads the database and not the room cache: a list of all rooms would push out those in use. */
-  async function viewsOf(rows: readonly SurveyedRoom[]): Promise<RoomView[]> {
-    const views: RoomView[] = []
-    for (let start = 0; start < rows.length; start += ROOMS_AT_ONCE) {
-      const some = rows.slice(start, start + ROOMS_AT_ONCE)
-      const states = await describeRooms(patient, some, VIEWED_TYPES)
-      views.push(...some.map((row) => roomView(row, stateOf(states.get(row.room_nid)))))
-    }
-    return views
+  /** What a page shows of its rooms, in their order. */
+  async function viewsOf(page: readonly ListedRoom[]): Promise<RoomView[]> {
+    const [rows, states] = await Promise.all([
+      surveyRooms(
+        patient,
+        page.map(({ room_nid }) => room_nid),
+      ),
+      describeRooms(patient, page, VIEWED_TYPES),
+    ])
+    const found = new Map(rows.map((row) => [row.room_nid, row]))
+    return page.flatMap(({ room_nid }) => {
+      const row = found.get(room_nid)
+      return row ? [roomView(row, stateOf(states.get(room_nid)))] : []
+    })
   }
 
   async function mustKnow(roomId: RoomId): Promise<Room> {
@@ -80,31 +94,37 @@ export function createRoomDesk(parts: RoomDeskParts): RoomDesk {
   }
 
   return {
+    // Of all rooms only that is read by which they are found and put in order, and from the database: it would push out rooms in use.
     async list({ from = 0, limit = DEFAULT_LIMIT, order_by = 'name', dir = 'f', search_term: term, ...wanted }) {
-      const rows = (await surveyRooms(patient, config.server_name)).filter(
-        ({ is_public, joined }) =>
-          (wanted.public_rooms ?? is_public) === is_public && (wanted.empty_rooms ?? joined === 0) === (joined === 0),
-      )
-      const found = (await viewsOf(rows)).filter((view) => term === undefined || isFound(view, term))
-      found.sort(compareRooms(order_by))
-      if (dir === 'b') found.reverse()
-      const end = from + Math.min(limit, MAX_LIMIT)
+      const reader = wholeTables(db)
+      const { figure, type } = neededFor(order_by)
+      const filter = { figure, isPublic: wanted.public_rooms, isEmpty: wanted.empty_rooms }
+      const rows = await listAllRooms(reader, filter)
+      const types = new Set<string>([...(type ? [type] : []), ...(term === undefined ? [] : SEARCHED_TYPES)])
+      const texts = types.size === 0 ? new Map() : await describeAllRooms(reader, rows, [...types])
+      const of = ({ room_nid }: ListedRoom) => stateOf(texts.get(room_nid))
+      const found = term === undefined ? rows : rows.filter((row) => isFound(row.room_id, of(row), term))
+      const ordered = inOrder(found, order_by, of)
+      if (dir === 'b') ordered.reverse()
+      const size = Math.min(limit, MAX_LIMIT)
+      const end = from + size
+      const views = await viewsOf(ordered.slice(from, end))
       return {
-        rooms: found.slice(from, end).map((view) => ({ ...view })),
+        rooms: views.map((view) => ({ ...view })),
         offset: from,
-        total_rooms: found.length,
-        ...(end < found.length ? { next_batch: end } : {}),
-        ...(from > 0 ? { prev_batch: Math.max(0, from - Math.min(limit, MAX_LIMIT)) } : {}),
+        total_rooms: ordered.length,
+        ...(end < ordered.length ? { next_batch: end } : {}),
+        ...(from > 0 ? { prev_batch: Math.max(0, from - size) } : {}),
       }
     },
     async get(roomId) {
       const { nid } = await mustKnow(roomId)
       const row = await surveyRoom(patient, nid)
       if (!row) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
-      const of = stateOf((await describeRooms(db, [row], VIEWED_TYPES)).get(nid))
+      const of = stateOf((await describeRooms(db, [row], DETAILED_TYPES)).get(nid))
       return {
         ...roomView(row, of),
-        ...topicAndAvatar(of),
+        ...roomDetails(of),
         joined_local_devices: row.devices,
         forgotten: row.is_forgotten,
       }

@@ -11,7 +11,7 @@ import {
 } from '../../core/event/content.ts'
 import type { Pdu } from '../../core/event/format.ts'
 import { localpartOf } from '../../core/ids.ts'
-import type { SurveyedRoom } from '../../store/rooms/room-survey.ts'
+import type { ListedRoom, RoomFigure, SurveyedRoom } from '../../store/rooms/room-survey.ts'
 
 /** A room in a list for operators. */
 export interface RoomView {
@@ -45,10 +45,10 @@ export const VIEWED_TYPES = [
   'm.room.history_visibility',
 ] as const
 
-type Viewed = (typeof VIEWED_TYPES)[number]
+export type Viewed = (typeof VIEWED_TYPES)[number]
 
 /** Parses state events that were stored as JSON. */
-export function stateOf(texts: ReadonlyMap<string, string> | undefined): (type: Viewed) => Pdu | undefined {
+export function stateOf(texts: ReadonlyMap<string, string> | undefined): (type: string) => Pdu | undefined {
   return (type) => {
     const text = texts?.get(type)
     return text === undefined ? undefined : (JSON.parse(text) as Pdu)
@@ -79,8 +79,16 @@ export function roomView(row: SurveyedRoom, of: (type: Viewed) => Pdu | undefine
   }
 }
 
-export function topicAndAvatar(of: (type: Viewed) => Pdu | undefined) {
-  return { topic: topicOf(of('m.room.topic')) ?? null, avatar: avatarOf(of('m.room.avatar')) ?? null }
+/** What only the view of a single room has. */
+export function roomDetails(of: (type: Viewed | 'm.room.tombstone') => Pdu | undefined) {
+  const tombstone = of('m.room.tombstone')
+  const replacement = tombstone?.content.replacement_room
+  return {
+    topic: topicOf(of('m.room.topic')) ?? null,
+    avatar: avatarOf(of('m.room.avatar')) ?? null,
+    tombstoned: tombstone !== undefined,
+    replacement_room: typeof replacement === 'string' ? replacement : null,
+  }
 }
 
 export type RoomOrder =
@@ -89,27 +97,84 @@ export type RoomOrder =
   | 'alphabetical'
   | 'size'
 
-/** Numbers in descending order, texts in ascending order, missing values first. */
-export function compareRooms(order: RoomOrder): (left: RoomView, right: RoomView) => number {
-  const key = order === 'alphabetical' ? 'name' : order === 'size' ? 'joined_members' : order
-  return (left, right) => compareValues(left[key], right[key]) || (left.room_id < right.room_id ? -1 : 1)
+/** By what rooms are put in order: a count, what the room itself says, or a piece of its state. */
+interface OrderRule {
+  readonly figure?: RoomFigure
+  readonly type?: Viewed
+  /** @param event the state of that type */
+  readonly valueOf: (room: ListedRoom, event: Pdu | undefined) => string | number | null
+  readonly isLargestFirst?: true
 }
 
-function compareValues(a: string | number | boolean | null, b: string | number | boolean | null): number {
-  if (typeof a === 'number' && typeof b === 'number') return b - a
+const byFigure = (figure: RoomFigure): OrderRule => ({ figure, valueOf: (room) => room.figure, isLargestFirst: true })
+
+/** Versions are numbers, but for trials, whose names are no numbers. */
+const versionValue = (version: string): number => (/^\d{1,9}$/.test(version) ? Number(version) : 0)
+
+const byState = (type: Viewed, read: (event: Pdu) => string | undefined): OrderRule => ({
+  type,
+  valueOf: (_room, event) => (event && read(event)) ?? null,
+})
+
+const BY_NAME = byState('m.room.name', roomNameOf)
+const BY_SIZE = byFigure('joined')
+
+/** Counts and versions the largest first, all else in ascending order, missing values first. */
+const ORDER_RULES: Readonly<Record<RoomOrder, OrderRule>> = {
+  name: BY_NAME,
+  alphabetical: BY_NAME,
+  canonical_alias: byState('m.room.canonical_alias', canonicalAliasOf),
+  joined_members: BY_SIZE,
+  size: BY_SIZE,
+  joined_local_members: byFigure('joined_local'),
+  version: { valueOf: ({ room_version }) => versionValue(room_version), isLargestFirst: true },
+  creator: byState('m.room.create', ({ sender }) => sender),
+  encryption: byState('m.room.encryption', encryptionAlgorithmOf),
+  federatable: byState('m.room.create', (event) => String(createContentOf(event).federates)),
+  public: { valueOf: ({ is_public }) => String(is_public) },
+  join_rules: byState('m.room.join_rules', joinRuleOf),
+  guest_access: byState('m.room.guest_access', guestAccessOf),
+  history_visibility: byState('m.room.history_visibility', historyVisibilityOf),
+  state_events: byFigure('state_events'),
+}
+
+/** What must be known of all rooms before they can be put in an order. */
+export const neededFor = (order: RoomOrder): Pick<OrderRule, 'figure' | 'type'> => ORDER_RULES[order]
+
+/** The rooms in an order; those that are alike by their ids. */
+export function inOrder<T extends ListedRoom>(
+  rooms: readonly T[],
+  order: RoomOrder,
+  stateOfRoom: (room: T) => (type: Viewed) => Pdu | undefined,
+): T[] {
+  const { type, valueOf, isLargestFirst } = ORDER_RULES[order]
+  const placed = rooms.map((room) => ({ room, value: valueOf(room, type && stateOfRoom(room)(type)) }))
+  placed.sort(
+    (left, right) =>
+      (isLargestFirst ? -1 : 1) * compareValues(left.value, right.value) ||
+      (left.room.room_id < right.room.room_id ? -1 : 1),
+  )
+  return placed.map(({ room }) => room)
+}
+
+function compareValues(a: string | number | null, b: string | number | null): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b
   const [left, right] = [String(a ?? ''), String(b ?? '')]
   if (left === right) return 0
   return left < right ? -1 : 1
 }
 
+/** What a search looks at beside the id. */
+export const SEARCHED_TYPES = ['m.room.name', 'm.room.canonical_alias'] as const satisfies readonly Viewed[]
+
 /** Whether a term is in the room's name (in any case), the localpart of its alias, or its id. */
-export function isFound({ name, canonical_alias, room_id }: RoomView, term: string): boolean {
+export function isFound(roomId: string, of: (type: Viewed) => Pdu | undefined, term: string): boolean {
   const lower = term.toLowerCase()
   return (
-    (name ?? '').toLowerCase().includes(lower) ||
-    localpartOf(canonical_alias ?? '')
+    (roomNameOf(of('m.room.name')) ?? '').toLowerCase().includes(lower) ||
+    localpartOf(canonicalAliasOf(of('m.room.canonical_alias')) ?? '')
       .toLowerCase()
       .includes(lower) ||
-    room_id.includes(term)
+    roomId.includes(term)
   )
 }

@@ -5,7 +5,7 @@ import type { Reader } from '../db/db.ts'
 import { getEventTexts } from '../events/events.ts'
 import { loadStates } from '../events/state.ts'
 
-// Tables: room, room_member, matrix_user, account, published_room, state_key, device
+// Tables: room, room_member, matrix_user, account, published_room, state_key, state_change, event, device
 
 /** A summary of a room, without a look at its state. */
 export interface SurveyedRoom {
@@ -22,19 +22,97 @@ export interface SurveyedRoom {
   readonly state_events: number
 }
 
-/** All rooms. Reads all memberships: use a connection for long queries. */
-export function surveyRooms(reader: Reader, server: string): Promise<SurveyedRoom[]> {
-  return reader.query<SurveyedRoom>(
-    `SELECT r.room_nid, r.room_id, r.room_version, r.state_chain, r.state_seq,
-       EXISTS (SELECT FROM published_room p WHERE p.room_nid = r.room_nid) AS is_public,
-       coalesce(m.joined, 0) AS joined, coalesce(m.joined_local, 0) AS joined_local, coalesce(k.keys, 0) AS state_events
-     FROM room r
-     LEFT JOIN (SELECT room_nid, count(*) AS joined, count(*) FILTER (
-         WHERE substr(user_id, strpos(user_id, ':') + 1) = $1) AS joined_local
-       FROM room_member JOIN matrix_user USING (user_nid) WHERE membership = 'join' GROUP BY room_nid) m USING (room_nid)
-     LEFT JOIN (SELECT room_nid, count(*) AS keys FROM state_key GROUP BY room_nid) k ON k.room_nid = r.room_nid`,
-    [server],
+/** What all rooms can be counted by. */
+export type RoomFigure = 'joined' | 'joined_local' | 'state_events'
+
+/** A room in a list of all. */
+export interface ListedRoom
+  extends Pick<SurveyedRoom, 'room_nid' | 'room_id' | 'room_version' | 'state_chain' | 'state_seq'> {
+  readonly is_public: boolean
+  /** What was asked for; 0 if nothing was. */
+  readonly figure: number
+}
+
+/** How the members of the rooms, or their pieces of state, are counted all at once. */
+const COUNTS: Readonly<Record<RoomFigure, string>> = {
+  joined: `room_member WHERE membership = 'join'`,
+  joined_local: `room_member JOIN account USING (user_nid) WHERE membership = 'join'`,
+  state_events: 'state_key',
+}
+
+/** All rooms, or those that are public or empty, or not. A figure costs a pass over what it counts: use a reader of whole tables. */
+export function listAllRooms(
+  reader: Reader,
+  wanted: {
+    readonly figure: RoomFigure | undefined
+    readonly isPublic: boolean | undefined
+    readonly isEmpty: boolean | undefined
+  },
+): Promise<ListedRoom[]> {
+  const { figure, isPublic, isEmpty } = wanted
+  const counted =
+    figure === undefined
+      ? ''
+      : `LEFT JOIN (SELECT room_nid, count(*) AS figure FROM ${COUNTS[figure]} GROUP BY room_nid) f USING (room_nid)`
+  return reader.query<ListedRoom>(
+    `SELECT r.room_nid, r.room_id, r.room_version, r.state_chain, r.state_seq, p.room_nid IS NOT NULL AS is_public,
+       ${figure === undefined ? '0' : 'coalesce(f.figure, 0)'} AS figure
+     FROM room r LEFT JOIN published_room p USING (room_nid) ${counted}
+     WHERE ($1::boolean IS NULL OR (p.room_nid IS NOT NULL) = $1)
+       AND ($2::boolean IS NULL OR $2 <> EXISTS (SELECT FROM room_member m WHERE m.room_nid = r.room_nid AND membership = 'join'))`,
+    [isPublic ?? null, isEmpty ?? null],
   )
+}
+
+/** What is said of some rooms in a list, in no order. Counts all their members. */
+export function surveyRooms(reader: Reader, roomNids: readonly number[]): Promise<SurveyedRoom[]> {
+  return reader.query<SurveyedRoom>(
+    `SELECT r.room_nid, r.room_id, r.room_version, r.state_chain, r.state_seq, members.joined, members.joined_local,
+       EXISTS (SELECT FROM published_room p WHERE p.room_nid = r.room_nid) AS is_public,
+       (SELECT count(*) FROM state_key k WHERE k.room_nid = r.room_nid) AS state_events
+     FROM room r CROSS JOIN LATERAL (
+       SELECT count(*) AS joined, count(a.user_nid) AS joined_local
+       FROM room_member LEFT JOIN account a USING (user_nid) WHERE room_nid = r.room_nid AND membership = 'join') members
+     WHERE r.room_nid = ANY($1::bigint[])`,
+    [roomNids],
+  )
+}
+
+const ROOMS_DESCRIBED_AT_ONCE = 200
+
+/**
+ * The state events of some types with an empty key of many rooms, as their JSON, by room and type. Rooms whose state has no branch, most of
+ * them, cost an index probe for each type; use a reader of whole tables.
+ */
+export async function describeAllRooms(
+  reader: Reader,
+  rooms: readonly ListedRoom[],
+  types: readonly string[],
+): Promise<Map<number, Map<string, string>>> {
+  const plain = rooms.filter(({ state_chain }) => state_chain === 0)
+  const rows = await reader.query<{ room_nid: number; type: string; json: string }>(
+    `SELECT k.room_nid, k.type, e.json
+     FROM unnest($1::bigint[], $2::int[]) AS point (room_nid, seq)
+     JOIN state_key k ON k.room_nid = point.room_nid AND k.type = ANY($3::text[]) AND k.state_key = ''
+     CROSS JOIN LATERAL (
+       SELECT c.event_nid FROM state_change c
+       WHERE c.room_nid = k.room_nid AND c.key_id = k.key_id AND c.chain = 0 AND c.seq <= point.seq
+       ORDER BY c.seq DESC LIMIT 1) c
+     JOIN event e USING (event_nid)`,
+    [plain.map(({ room_nid }) => room_nid), plain.map(({ state_seq }) => state_seq), types],
+  )
+  const found = new Map<number, Map<string, string>>()
+  for (const { room_nid, type, json } of rows) {
+    const of = found.get(room_nid)
+    if (of) of.set(type, json)
+    else found.set(room_nid, new Map([[type, json]]))
+  }
+  const branched = rooms.filter(({ state_chain }) => state_chain !== 0)
+  for (let start = 0; start < branched.length; start += ROOMS_DESCRIBED_AT_ONCE) {
+    const some = await describeRooms(reader, branched.slice(start, start + ROOMS_DESCRIBED_AT_ONCE), types)
+    for (const [roomNid, texts] of some) found.set(roomNid, texts)
+  }
+  return found
 }
 
 /** One room, with what concerns this server. */
@@ -66,7 +144,7 @@ export async function surveyRoom(reader: Reader, roomNid: number): Promise<Whole
 /** The state events of some types with an empty key, as their JSON, by room and type. */
 export async function describeRooms(
   reader: Reader,
-  rooms: readonly SurveyedRoom[],
+  rooms: readonly Pick<SurveyedRoom, 'room_nid' | 'state_chain' | 'state_seq'>[],
   types: readonly string[],
 ): Promise<Map<number, Map<string, string>>> {
   const points = new Map(rooms.map((room) => [room.room_nid, { chain: room.state_chain, seq: room.state_seq }]))

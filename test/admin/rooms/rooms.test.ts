@@ -69,6 +69,12 @@ describe('the list of rooms', () => {
     ['order_by=joined_members&limit=1', ['Market Square']],
     ['order_by=size&limit=1', ['Market Square']],
     ['order_by=encryption&dir=b&limit=1', ['attic']],
+    ['order_by=joined_local_members&limit=1', ['Market Square']],
+    ['order_by=version&dir=b&limit=1', ['Cosmos']],
+    ['order_by=federatable&limit=1', ['Cosmos']],
+    ['order_by=public&dir=b&limit=1', ['Market Square']],
+    ['order_by=canonical_alias&dir=b&limit=1', ['Market Square']],
+    ['order_by=join_rules&dir=b&limit=1', ['Market Square']],
     ['search_term=square', ['Market Square']],
     ['search_term=SQUARE', ['Market Square']],
     ['public_rooms=true', ['Market Square']],
@@ -92,6 +98,25 @@ describe('the list of rooms', () => {
   })
 })
 
+test('a room is found and put in order also when its state has branched', async () => {
+  const room = await createRoom(office.api, alice.token, { name: 'Zigzag' })
+  const { db } = office.server.database
+  await db.tx(async (tx) => {
+    const [row] = await tx.query<{ room_nid: number }>(
+      `UPDATE room SET state_chain = 1, state_seq = 0 WHERE room_id = $1
+       RETURNING room_nid, (SELECT max(seq) FROM state_change c WHERE c.room_nid = room.room_nid) AS seq`,
+      [room],
+    )
+    const seq = `SELECT $1, 1, 0, max(seq) FROM state_change WHERE room_nid = $1`
+    await tx.query(`INSERT INTO state_chain (room_nid, chain, parent_chain, parent_seq) ${seq}`, [row!.room_nid])
+  })
+  expect(namesOf(await office.call('GET', '/v1/rooms?search_term=zigzag'))).toEqual(['Zigzag'])
+  const names = namesOf(await office.call('GET', '/v1/rooms'))
+  expect(names.indexOf('Zigzag')).toBeGreaterThan(names.indexOf('Market Square'))
+  expect(names.indexOf('Zigzag')).toBeLessThan(names.indexOf('attic'))
+  await db.tx((tx) => tx.query('DELETE FROM room WHERE room_id = $1', [room]))
+})
+
 describe('a room', () => {
   test('in detail', async () => {
     expect(await office.call('GET', `/v1/rooms/${enc(rooms.square!)}`)).toMatchObject({
@@ -99,7 +124,16 @@ describe('a room', () => {
       avatar: null,
       joined_local_devices: 2,
       forgotten: false,
+      tombstoned: false,
+      replacement_room: null,
     })
+    const old = await createRoom(office.api, alice.token, {})
+    const upgrade = `/rooms/${enc(old)}/upgrade`
+    const { replacement_room } = await office.api.call('POST', upgrade, {
+      token: alice.token,
+      body: { new_version: '11' },
+    })
+    expect(await office.call('GET', `/v1/rooms/${enc(old)}`)).toMatchObject({ tombstoned: true, replacement_room })
     expect(await office.call('GET', `/v1/rooms/${enc(rooms.space!)}`)).toMatchObject({
       room_type: 'm.space',
       federatable: false,
