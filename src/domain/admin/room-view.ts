@@ -102,18 +102,18 @@ interface OrderRule {
   readonly figure?: RoomFigure
   readonly type?: Viewed
   /** @param event the state of that type */
-  readonly valueOf: (room: ListedRoom, event: Pdu | undefined) => string | number | null
+  readonly read: (room: ListedRoom, event: Pdu | undefined) => string | number | null
   readonly isLargestFirst?: true
 }
 
-const byFigure = (figure: RoomFigure): OrderRule => ({ figure, valueOf: (room) => room.figure, isLargestFirst: true })
+const byFigure = (figure: RoomFigure): OrderRule => ({ figure, read: (room) => room.figure, isLargestFirst: true })
 
 /** Versions are numbers, but for trials, whose names are no numbers. */
 const versionValue = (version: string): number => (/^\d{1,9}$/.test(version) ? Number(version) : 0)
 
-const byState = (type: Viewed, read: (event: Pdu) => string | undefined): OrderRule => ({
+const byState = (type: Viewed, value: (event: Pdu) => string | undefined): OrderRule => ({
   type,
-  valueOf: (_room, event) => (event && read(event)) ?? null,
+  read: (_room, event) => (event && value(event)) ?? null,
 })
 
 const BY_NAME = byState('m.room.name', roomNameOf)
@@ -127,11 +127,11 @@ const ORDER_RULES: Readonly<Record<RoomOrder, OrderRule>> = {
   joined_members: BY_SIZE,
   size: BY_SIZE,
   joined_local_members: byFigure('joined_local'),
-  version: { valueOf: ({ room_version }) => versionValue(room_version), isLargestFirst: true },
+  version: { read: ({ room_version }) => versionValue(room_version), isLargestFirst: true },
   creator: byState('m.room.create', ({ sender }) => sender),
   encryption: byState('m.room.encryption', encryptionAlgorithmOf),
   federatable: byState('m.room.create', (event) => String(createContentOf(event).federates)),
-  public: { valueOf: ({ is_public }) => String(is_public) },
+  public: { read: ({ is_public }) => String(is_public) },
   join_rules: byState('m.room.join_rules', joinRuleOf),
   guest_access: byState('m.room.guest_access', guestAccessOf),
   history_visibility: byState('m.room.history_visibility', historyVisibilityOf),
@@ -147,8 +147,8 @@ export function inOrder<T extends ListedRoom>(
   order: RoomOrder,
   stateOfRoom: (room: T) => (type: Viewed) => Pdu | undefined,
 ): T[] {
-  const { type, valueOf, isLargestFirst } = ORDER_RULES[order]
-  const placed = rooms.map((room) => ({ room, value: valueOf(room, type && stateOfRoom(room)(type)) }))
+  const { type, read, isLargestFirst } = ORDER_RULES[order]
+  const placed = rooms.map((room) => ({ room, value: read(room, type && stateOfRoom(room)(type)) }))
   placed.sort(
     (left, right) =>
       (isLargestFirst ? -1 : 1) * compareValues(left.value, right.value) ||
