@@ -1,4 +1,5 @@
 import { open, readFile, rename, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 
 /** The text of a file that holds a secret. Refuses one that other users can read. */
 export async function readSecret(path: string): Promise<string> {
@@ -21,4 +22,7 @@ export async function writeSecret(path: string, content: string): Promise<void> 
     await file.close()
   }
   await rename(draft, path)
+  // What the key has signed since must not outlive it.
+  const folder = await open(dirname(path), 'r')
+  await folder.sync().finally(() => folder.close())
 }

@@ -22,9 +22,11 @@ export interface BackupStore {
   write(name: string, source: AsyncIterable<Buffer>): Promise<WrittenFile>
   /** Succeeds for a missing file too. */
   remove(name: string): Promise<void>
+  /** Like `remove`; once this resolves, no power loss brings the file back. */
+  removeLastingly(name: string): Promise<void>
   /** Free space in bytes; undefined where nobody knows. */
   free(): Promise<number | undefined>
-  /** Removes what killed writers left. */
+  /** Removes what killed writers left, and makes lasting what they wrote. */
   tidy(): Promise<void>
   close(): Promise<void>
 }

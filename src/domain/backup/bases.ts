@@ -187,7 +187,8 @@ export async function pruneBases(store: BackupStore): Promise<string[]> {
   const old = names.filter((name) => !kept.includes(name.split('/')[1] ?? '') && (name.split('/')[1] ?? '') <= newest)
   // What says that a base is whole goes first.
   const isManifest = (name: string) => name.endsWith('/base.json.gz')
-  for (const name of [...old.filter(isManifest), ...old.filter((name) => !isManifest(name))]) await store.remove(name)
+  for (const name of old.filter(isManifest)) await store.removeLastingly(name)
+  for (const name of old) if (!isManifest(name)) await store.remove(name)
   await pruneLog(store, await Promise.all(kept.map((id) => openBase(store, id, undefined))))
   return whole.filter((id) => !kept.includes(id))
 }

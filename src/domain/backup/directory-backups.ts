@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rename, rm, rmdir, statfs } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { BACKUP_BYTES_PER_SYNC } from '../limits/backups.ts'
 import type { BackupStore, WrittenFile } from './backup-store.ts'
@@ -33,7 +33,7 @@ export function createDirectoryBackups(directory: string): BackupStore {
   }
 
   async function writeTo(path: string, part: string, source: AsyncIterable<Buffer>): Promise<WrittenFile> {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    await makeFolder(dirname(path))
     const hash = createHash('sha256')
     let bytes = 0
     const file = await open(part, 'wx', 0o600)
@@ -55,8 +55,7 @@ export function createDirectoryBackups(directory: string): BackupStore {
     }
     await rename(part, path)
     // A file's name is part of its directory, which is synced separately.
-    const folder = await open(dirname(path), 'r')
-    await folder.sync().finally(() => folder.close())
+    await syncFolder(dirname(path))
     return { bytes, sha256: hash.digest('hex') }
   }
 
@@ -91,18 +90,46 @@ export function createDirectoryBackups(directory: string): BackupStore {
       // Fails while there are other files.
       await rmdir(dirname(pathOf(name))).catch(() => {})
     },
+    async removeLastingly(name) {
+      await rm(pathOf(name), { force: true })
+      await syncFolder(dirname(pathOf(name))).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+      })
+    },
     async free() {
-      await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+      await makeFolder(directory).catch((error: unknown) => {
         throw explained(error)
       })
       const { bsize, bavail } = await statfs(directory)
       return bsize * bavail
     },
     async tidy() {
-      for await (const name of walk('')) if (name.endsWith(PART)) await rm(pathOf(name), { force: true })
+      const folders = new Set([directory])
+      for await (const name of walk('')) {
+        if (name.endsWith(PART)) await rm(pathOf(name), { force: true })
+        for (let above = dirname(name); above !== '.'; above = dirname(above)) folders.add(pathOf(above))
+      }
+      // A killed writer may have made names that it did not sync any more, and what is there is not written again.
+      for (const folder of folders) await syncFolder(folder)
     },
     close: async () => {},
   }
+}
+
+/** Makes a folder and those above it, with names that survive a power loss. */
+async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 })
+  if (first === undefined) return
+  const top = dirname(resolve(first))
+  for (let above = dirname(resolve(path)); above.length >= top.length; above = dirname(above)) {
+    await syncFolder(above)
+    if (above === top) return
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  await folder.sync().finally(() => folder.close())
 }
 
 async function* inPieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -38,9 +38,9 @@ async function halfBackups(store: BackupStore, before: string, whole: ReadonlySe
   return [...found]
 }
 
-/** The manifest goes first: what a kill leaves is no whole backup. */
+/** The manifest goes first: what a kill or a power loss leaves is no whole backup. */
 async function removeBackup(store: BackupStore, id: string): Promise<void> {
-  await store.remove(manifestName(id))
+  await store.removeLastingly(manifestName(id))
   const names: string[] = []
   for await (const name of store.list(folderOf(id))) names.push(name)
   for (const name of names) await store.remove(name)

@@ -35,6 +35,7 @@ export function createS3Backups(
       }
     },
     remove: (name) => bucket.remove(at + name),
+    removeLastingly: (name) => bucket.remove(at + name),
     free: async () => undefined,
     tidy: async () => {},
     close,

@@ -82,6 +82,7 @@ export async function upgradeCluster(setting: Setting, copy: CopyDatabase | unde
   // It must be there after a power failure before the old one loses its name.
   await writeFile(join(fresh, COMPLETE), '', { flush: true })
   await syncDirectory(fresh)
+  await syncDirectory(directories.root)
   await rename(cluster, await freeName(formerOf(cluster, from)))
   await syncDirectory(directories.root)
   await takeOver(directories, fresh)
