@@ -54,7 +54,8 @@ export function buildApp(context: AppContext): FastifyInstance {
   const longest = Math.max(MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES, limits.max_body_bytes)
   const intake = createBodyIntake({ addressOf, longest, metrics: metrics.arrivals, log })
   const app = createServer({ log, metrics, tracing, intake })
-  const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
+  const hasNodes = services.config.cluster.secret !== undefined
+  const deps = { services, log, addressOf, intake, compression: createCompression(addressOf), hasNodes }
   const isClient = roles.includes('client')
   const plugins = [
     ...(isClient ? CLIENT : []),

@@ -3,7 +3,15 @@ import type { ContextOptions } from './base.ts'
 import { createAccountDataReader } from './domain/accounts/account-data.ts'
 import { createDeviceReader } from './domain/accounts/devices.ts'
 import { createFilters } from './domain/accounts/filters.ts'
-import { MAX_STANDBY_ANSWER_BYTES, STANDBY_MEMORY_BYTES, STANDBY_POOL_SIZE } from './domain/limits/cluster.ts'
+import { createProfileReader } from './domain/accounts/profiles.ts'
+import { createOperators } from './domain/admin/operators.ts'
+import { createKeyBackups } from './domain/e2e/key-backups.ts'
+import {
+  MAX_STANDBY_ANSWER_BYTES,
+  MAX_TOKENS_AHEAD,
+  STANDBY_MEMORY_BYTES,
+  STANDBY_POOL_SIZE,
+} from './domain/limits/cluster.ts'
 import { createPushRuleReader } from './domain/push/rule-edits.ts'
 import { lookUpRulesets } from './domain/push/rules.ts'
 import { createStandbyReader } from './domain/rooms/read/standby-reader.ts'
@@ -12,12 +20,15 @@ import type { Services } from './domain/services.ts'
 import { OnlyWhereServed } from './domain/standby/only-where-served.ts'
 import type { StandbyServices } from './domain/standby/services.ts'
 import { createStandbySessions } from './domain/standby/sessions.ts'
+import { createStandbyTokens, type StandbyTokens } from './domain/standby/tokens.ts'
 import { createHeldSyncs } from './domain/sync/held-syncs.ts'
 import { createSentAnswers, type SentAnswers } from './domain/sync/sent-answers.ts'
+import { createProfileAccess } from './domain/user-directory/profile-access.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
-import { rolePlugin } from './http/mount.ts'
+import { type MountDeps, rolePlugin } from './http/mount.ts'
+import type { TokensAhead } from './http/nodes/ahead.ts'
 import { type IsAnywhere, tableOf } from './http/nodes/anywhere.ts'
 import { createServer } from './http/server.ts'
 import { anywhereEndpoints, standbyRole } from './routes/client/standby.ts'
@@ -34,11 +45,11 @@ export interface StandingBy {
  * Opens what a node that stands by reads with. It has no place among the nodes, so it starts nothing, and can write nothing: neither
  * `Database.tx` nor Postgres lets it. It also hears of no write, so whatever it answers from memory it compares with the database first.
  *
- * @param declined takes each request to which its answer would be an error, or is not here
+ * @param passOn takes each request to which its answer would be an error, or is not here
  */
 export async function openStandingBy(
   options: ContextOptions,
-  declined: (request: IncomingMessage, response: ServerResponse) => void,
+  passOn: (request: IncomingMessage, response: ServerResponse, ahead?: TokensAhead) => void,
 ): Promise<StandingBy> {
   const { clock = Date, config, connection, log, metrics, tracing } = options
   const db = openDatabase({ connection, poolSize: STANDBY_POOL_SIZE, readsOnly: true })
@@ -46,6 +57,8 @@ export async function openStandingBy(
   const services = standbyServices({ config, db, clock, budget })
   const addressOf = addressReader(config.trusted_proxies)
   const intake = createBodyIntake({ addressOf, longest: 0, metrics: metrics.arrivals, log })
+  const { takeToken, aheadOf } = tokensOf(config, createStandbyTokens())
+  const declined = (request: IncomingMessage, response: ServerResponse) => passOn(request, response, aheadOf(request))
   const app = createServer({ log, metrics, tracing, intake, declined })
   const sessions = createStandbySessions({ db, clock })
   const role = standbyRole(sessions, config.limits.max_body_bytes)
@@ -55,7 +68,7 @@ export async function openStandingBy(
       () => role,
     ),
     // These endpoints see no more of the services: their declaration says so, and has the compiler check it.
-    { services: services as Services, log, addressOf, intake, compression: createCompression(addressOf) },
+    { services: services as Services, log, addressOf, intake, compression: createCompression(addressOf), takeToken },
   )
   await app.ready()
   return {
@@ -87,8 +100,41 @@ function standbyServices({
     accountData: createAccountDataReader({ db, pushRules }),
     pushRules,
     pushRuleEdits: createPushRuleReader(pushRules),
+    profiles: createProfileReader({
+      serverName: config.server_name,
+      db,
+      askProfile: elsewhere,
+      askService: elsewhere,
+    }),
+    profileAccess: createProfileAccess({ config, rooms: { mustShareRoom: elsewhere } }),
+    keyBackups: createKeyBackups({ db }),
+    admin: { operators: createOperators({ db, clock, sessions: { find: () => undefined } }) },
     devices: createDeviceReader({ db }),
     filters: createFilters({ db }),
+  }
+}
+
+/** What needs other servers or services, or what is in the memory of the node that serves. */
+async function elsewhere(): Promise<never> {
+  throw new OnlyWhereServed('this is asked where it is served')
+}
+
+/** Has requests for which there is no token passed on, together with the wish for some. */
+function tokensOf(
+  config: Pick<ContextOptions['config'], 'rate_limits'>,
+  tokens: StandbyTokens,
+): {
+  readonly takeToken: NonNullable<MountDeps['takeToken']>
+  aheadOf(request: IncomingMessage): TokensAhead | undefined
+} {
+  const wishes = new WeakMap<IncomingMessage, TokensAhead>()
+  return {
+    takeToken(request, limit, key) {
+      if (!config.rate_limits.enabled || tokens.take(limit, key)) return
+      wishes.set(request, { count: MAX_TOKENS_AHEAD, granted: (count) => tokens.grant(limit, key, count) })
+      throw new OnlyWhereServed('there is no token of the rate limit here')
+    },
+    aheadOf: (request) => wishes.get(request),
   }
 }
 

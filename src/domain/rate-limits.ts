@@ -12,6 +12,12 @@ export interface RateLimits {
    * their own.
    */
   take(name: LimitName, key: string | number): void
+  /**
+   * Takes tokens for requests that another node will answer, as long as the bucket stays half full.
+   *
+   * @returns how many were taken, at most `count`
+   */
+  takeAhead(name: LimitName, key: string | number, count: number): number
 }
 
 /** The most keys of one kind that are remembered. The one that was idle for longest is dropped first. */
@@ -43,24 +49,42 @@ export function createRateLimits(deps: {
     if (oldest !== undefined) buckets.delete(oldest)
   }
 
+  /** The bucket of a key; undefined where nothing is limited. */
+  function bucketOf(name: LimitName, key: string | number) {
+    const limits = deps.config.rate_limits
+    if (!limits.enabled) return undefined
+    const own = typeof key === 'number' ? overrides.get(key) : undefined
+    if (own?.per_second === 0) return undefined
+    const { per_second, burst } = own !== undefined && name === 'message' ? own : limits[name]
+    const tokenMs = 1000 / per_second
+    const now = deps.clock.now()
+    const buckets = bucketsOf(name)
+    const emptyAt = now + burst * tokenMs
+    // If the clock was set back, a bucket must not become emptier than empty.
+    const fullAt = Math.min(Math.max(buckets.get(key) ?? now, now), emptyAt)
+    return { buckets, tokenMs, burst, emptyAt, fullAt }
+  }
+
   return {
     take(name, key) {
-      const limits = deps.config.rate_limits
-      if (!limits.enabled) return
-      const own = typeof key === 'number' ? overrides.get(key) : undefined
-      if (own?.per_second === 0) return
-      const { per_second, burst } = own !== undefined && name === 'message' ? own : limits[name]
-      const tokenMs = 1000 / per_second
-      const now = deps.clock.now()
-      const buckets = bucketsOf(name)
-      // If the clock was set back, a bucket must not become emptier than empty.
-      const fullAt = Math.min(Math.max(buckets.get(key) ?? now, now), now + burst * tokenMs)
-      const waitMs = fullAt + tokenMs - (now + burst * tokenMs)
+      const bucket = bucketOf(name, key)
+      if (bucket === undefined) return
+      const { buckets, tokenMs, emptyAt, fullAt } = bucket
+      const waitMs = fullAt + tokenMs - emptyAt
       remember(buckets, key, waitMs > 0 ? fullAt : fullAt + tokenMs)
       if (waitMs <= 0) return
       throw new ProtocolError('M_LIMIT_EXCEEDED', 'Too many requests. Wait a little before the next.', {
         extra: { retry_after_ms: Math.ceil(waitMs) },
       })
+    },
+    takeAhead(name, key, count) {
+      const bucket = bucketOf(name, key)
+      if (bucket === undefined) return count
+      const { buckets, tokenMs, burst, emptyAt, fullAt } = bucket
+      const spare = Math.floor((emptyAt - fullAt) / tokenMs - burst / 2)
+      const taken = Math.max(0, Math.min(count, spare))
+      remember(buckets, key, fullAt + taken * tokenMs)
+      return taken
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../core/errors.ts'
@@ -7,6 +8,7 @@ import { type Dialect, routesOf } from '../core/paths.ts'
 import { accountLocked, accountSuspended } from '../domain/accounts/requester.ts'
 import type { Masquerade } from '../domain/appservices/callers.ts'
 import type { Claim, SignedRequest } from '../domain/federation/signed-requests.ts'
+import { MAX_TOKENS_AHEAD } from '../domain/limits/cluster.ts'
 import { MAX_ANONYMOUS_BODY_BYTES } from '../domain/limits.ts'
 import { networkOf } from '../domain/network.ts'
 import type { Services } from '../domain/services.ts'
@@ -17,7 +19,8 @@ import type { Caller } from './caller.ts'
 import type { AddressReader } from './client-address.ts'
 import type { Compression } from './compression.ts'
 import { cookieIn } from './cookie.ts'
-import type { Endpoint, Reply } from './endpoint.ts'
+import type { Endpoint, LimitName, Reply } from './endpoint.ts'
+import { AHEAD } from './nodes/ahead.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
 import { sendError, sendReply } from './reply.ts'
 import { MountedRequest, type PathParams, type RouteFacts, templateOf } from './request.ts'
@@ -30,6 +33,10 @@ export interface MountDeps {
   readonly addressOf: AddressReader
   readonly intake: BodyIntake
   readonly compression: Compression
+  /** Whether other nodes may answer for this one, and ask for tokens of callers ahead. */
+  readonly hasNodes?: boolean | undefined
+  /** Takes a token of a caller, where that is not done by `services.rateLimits`. */
+  readonly takeToken?: ((request: IncomingMessage, limit: LimitName, key: string | number) => void) | undefined
 }
 
 declare module 'fastify' {
@@ -198,14 +205,19 @@ function isUnlimited(caller: Caller | undefined): boolean {
 }
 
 /** Makes the one closure that serves every request to a mounted path. It makes promises only for what it waits for. */
-function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, { services, compression }: MountDeps) {
+function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, deps: MountDeps) {
+  const { services, compression } = deps
   const { options } = endpoint
   const { limited } = options
+  const takeToken = deps.takeToken ?? ((_request, limit, key) => services.rateLimits.take(limit, key))
+  const mayTakeAhead = deps.hasNodes === true && options.anywhere === true
   const { callerOf, readParams, readQuery, readBody, perform } = parts
 
   function answerTo(raw: FastifyRequest, reply: FastifyReply, requester: Caller | undefined): Reply | Promise<Reply> {
     if (limited !== undefined && !isUnlimited(requester)) {
-      services.rateLimits.take(limited, limitKey(requester, raw, route))
+      const key = limitKey(requester, raw, route)
+      takeToken(raw.raw, limited, key)
+      if (mayTakeAhead) takeAhead(raw, reply, limited, key)
     }
     const request = new MountedRequest(raw, reply, route, readParams(raw.params), requester)
     if (readQuery) request.query = readQuery(raw.query as RawQuery)
@@ -216,6 +228,14 @@ function handlerOf(endpoint: Endpoint, route: RouteFacts, parts: Parts, { servic
       request.bodyOffence = body.offence
     }
     return options.uia ? unlessChallenged(request) : run(request)
+  }
+
+  /** Another node passed this request on, and would answer the next ones of the caller itself. */
+  function takeAhead(raw: FastifyRequest, reply: FastifyReply, limit: LimitName, key: string | number): void {
+    const asked = raw.headers[AHEAD]
+    if (asked === undefined) return
+    const count = Math.min(Number(asked) || 0, MAX_TOKENS_AHEAD)
+    reply.header(AHEAD, services.rateLimits.takeAhead(limit, key, count))
   }
 
   async function unlessChallenged(request: MountedRequest): Promise<Reply> {

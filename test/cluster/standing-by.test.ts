@@ -36,7 +36,7 @@ interface Read {
 
 /** Asks the node that stands by. */
 async function ask({ token }: Pick<Account, 'token'>, path: string): Promise<Read> {
-  const url = `${server.standbyUrl}/_matrix/client/v3${path}`
+  const url = `${server.standbyUrl}${path.startsWith('/_') ? '' : '/_matrix/client/v3'}${path}`
   const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
   const body = (await answer.json()) as Json
   return { status: answer.status, body, isOwn: idsOf(answer) !== servingIds }
@@ -152,6 +152,22 @@ describe('rooms', () => {
     expect((await read(bob, of(room, `/event/${secret}`))).content).toEqual({})
     expect(JSON.stringify(await events(bob, room))).not.toContain('a secret')
     expect(JSON.stringify(await read(bob, of(room, `/context/${secret}`)))).not.toContain('a secret')
+  })
+
+  it('threads and what relates to an event', async () => {
+    const room = await sharedRoom()
+    const root = await say(alice, room, 'root')
+    const path = `/_matrix/client/v1/rooms/${encodeURIComponent(room)}`
+    const replies: string[] = []
+    for (let n = 0; n < 3; n++) {
+      const body = { msgtype: 'm.text', body: `r${n}`, 'm.relates_to': { rel_type: 'm.thread', event_id: root } }
+      const sent = await api.call('PUT', of(room, `/send/m.room.message/r${++count}`), { token: bob.token, body })
+      replies.unshift(sent.event_id)
+      const { chunk } = await read(alice, `${path}/relations/${root}/m.thread`)
+      expect(chunk.map(({ event_id }: Json) => event_id)).toEqual(replies)
+      const [thread] = (await read(alice, `${path}/threads`)).chunk
+      expect(thread.unsigned['m.relations']['m.thread']).toMatchObject({ count: n + 1 })
+    }
   })
 
   it('an edit is bundled with its event once it is there', async () => {
@@ -287,6 +303,31 @@ describe('users', () => {
     expect(JSON.stringify(await events(bob, room))).not.toContain('forget me')
   })
 
+  it('profiles, capabilities, and whose a token is', async () => {
+    const path = `/profile/${encodeURIComponent(alice.userId)}`
+    for (const displayname of ['Alice', 'Alice again']) {
+      await api.call('PUT', `${path}/displayname`, { token: alice.token, body: { displayname } })
+      expect(await read(bob, path)).toEqual({ displayname })
+      expect(await read(bob, `${path}/displayname`)).toEqual({ displayname })
+    }
+    expect(await read(alice, '/account/whoami')).toEqual(
+      await api.call('GET', '/account/whoami', { token: alice.token }),
+    )
+    expect(await read(alice, '/capabilities')).toEqual(await api.call('GET', '/capabilities', { token: alice.token }))
+  })
+
+  it('a backup of keys', async () => {
+    const call = (method: string, path: string, body?: object) => api.call(method, path, { token: alice.token, body })
+    const auth_data = { public_key: 'abc' }
+    const { version } = await call('POST', '/room_keys/version', { algorithm: 'm.megolm_backup.v1', auth_data })
+    expect(await read(alice, '/room_keys/version')).toMatchObject({ version, count: 0 })
+    const key = { first_message_index: 0, forwarded_count: 0, is_verified: false, session_data: { n: 1 } }
+    await call('PUT', `/room_keys/keys/${encodeURIComponent('!r:localhost')}/s?version=${version}`, key)
+    expect(await read(alice, `/room_keys/version/${version}`)).toMatchObject({ version, count: 1 })
+    const keys = { rooms: { '!r:localhost': { sessions: { s: key } } } }
+    expect(await read(alice, `/room_keys/keys?version=${version}`)).toEqual(keys)
+  })
+
   it('push rules, tags, account data, devices and filters', async () => {
     const of = (rest: string) => `/user/${encodeURIComponent(alice.userId)}${rest}`
     const rule = '/pushrules/global/content/kettle'
@@ -321,16 +362,10 @@ describe('what is passed on', () => {
     expect(device.last_seen_ip).toBe('127.0.0.1')
   })
 
-  it('is what writes, waits or has a rate limit', async () => {
+  it('is what writes, waits, or needs other servers', async () => {
     const room = await sharedRoom()
-    for (const path of [
-      '/sync?timeout=0',
-      '/account/whoami',
-      '/capabilities',
-      of(room, '/aliases'),
-      `/profile/${bob.userId}`,
-    ])
-      expect((await ask(bob, path)).isOwn).toBe(false)
+    const paths = ['/sync?timeout=0', of(room, '/aliases'), '/publicRooms', '/profile/@somebody:elsewhere.example']
+    for (const path of paths) expect((await ask(bob, path)).isOwn).toBe(false)
   })
 
   it('is every request that gets an error', async () => {
@@ -349,5 +384,33 @@ describe('what is passed on', () => {
       expect(answer.headers.get('access-control-allow-origin')).toBe('*')
       expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
     }
+  })
+})
+
+describe('rate limits', () => {
+  it('are the same whichever node answers, and some of what they allow is answered by the node that stands by', async () => {
+    const now = Date.now()
+    const other = { per_second: 1, burst: 40 }
+    const limited = await startServer(
+      { rate_limits: { enabled: true, other } },
+      { hasStandby: true, clock: { now: () => now } },
+    )
+    const { token } = await register(openApi(limited.baseUrl), 'frank')
+    const headers = { authorization: `Bearer ${token}` }
+    const call = async (base: string) => {
+      const answer = await fetch(`${base}/_matrix/client/v3/account/whoami`, { headers })
+      await answer.arrayBuffer()
+      expect(answer.headers.has('x-hearth-ahead')).toBe(false)
+      return { status: answer.status, by: idsOf(answer) }
+    }
+    const answers = []
+    for (let n = 0; n < 60; n++) answers.push(await call(limited.standbyUrl))
+    const allowed = answers.filter(({ status }) => status === 200)
+    expect(allowed).toHaveLength(other.burst)
+    expect(answers.slice(other.burst).every(({ status }) => status === 429)).toBe(true)
+    const { by } = await call(limited.baseUrl)
+    const own = allowed.filter((answer) => answer.by !== by)
+    expect(own.length).toBeGreaterThan(10)
+    await limited.close()
   })
 })

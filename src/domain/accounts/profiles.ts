@@ -63,18 +63,17 @@ function applied(before: ProfileFields, fields: ProfileChanges): ProfileFields {
   return Object.fromEntries(after)
 }
 
-export function createProfiles(deps: {
+export interface ProfileReaderParts {
   readonly serverName: ServerName
   readonly db: Reader
-  readonly ledger: Ledger
-  /** Tells syncs. */
-  readonly news: { changed(userNid: number, position: number): void }
-  readonly listener: ProfileListener
   readonly askProfile: AskProfile
   /** Asks the application services whether one has just made a local user. */
   askService(userId: UserId): Promise<boolean>
-}): Profiles {
-  const { serverName, db, ledger, news, listener, askProfile, askService } = deps
+}
+
+/** What only reads profiles. */
+export function createProfileReader(parts: ProfileReaderParts): Pick<Profiles, 'get' | 'getField'> {
+  const { serverName, db, askProfile, askService } = parts
 
   async function get(userId: UserId): Promise<ProfileFields> {
     if (serverOf(userId) !== serverName) return askProfile(userId)
@@ -83,6 +82,26 @@ export function createProfiles(deps: {
     if (profile === undefined) throw new ProtocolError('M_NOT_FOUND', 'This server has no such user.')
     return profile
   }
+
+  return {
+    get,
+    async getField(userId, name) {
+      const profile = await get(userId)
+      return Object.hasOwn(profile, name) ? profile[name] : undefined
+    },
+  }
+}
+
+interface ProfileParts extends ProfileReaderParts {
+  readonly ledger: Ledger
+  /** Tells syncs. */
+  readonly news: { changed(userNid: number, position: number): void }
+  readonly listener: ProfileListener
+}
+
+export function createProfiles(deps: ProfileParts): Profiles {
+  const { ledger, news, listener } = deps
+  const { get, getField } = createProfileReader(deps)
 
   async function change({ userId, userNid }: Requester, fields: ProfileChanges): Promise<void> {
     const before = await get(userId)
@@ -105,10 +124,7 @@ export function createProfiles(deps: {
 
   return {
     get,
-    async getField(userId, name) {
-      const profile = await get(userId)
-      return Object.hasOwn(profile, name) ? profile[name] : undefined
-    },
+    getField,
     change,
     async replace(requester, fields) {
       const removed = Object.keys(await get(requester.userId)).map((name) => [name, undefined])

@@ -45,3 +45,8 @@ export const MAX_STANDBY_ANSWER_BYTES = 1024 * 1024
 export const STANDBY_POOL_SIZE = 2
 /** Devices that such a node remembers to be in use; the node that serves is told of others once more. */
 export const STANDBY_DEVICES_REMEMBERED = 50_000
+/** For so many further requests of a caller a node that stands by asks for tokens of a rate limit, and for so long it has them. */
+export const MAX_TOKENS_AHEAD = 16
+export const TOKENS_AHEAD_MS = 5_000
+/** Callers whose tokens it has. */
+export const CALLERS_WITH_TOKENS = 50_000

@@ -5,6 +5,7 @@ import { FORWARD_PATIENCE_MS, LAST_ANSWERS_MS } from '../../domain/limits/cluste
 import { UNIX_PEER } from '../client-address.ts'
 import { askForBody, isBodyWithheld } from '../expect-continue.ts'
 import { discardRest } from '../parting.ts'
+import { AHEAD, type TokensAhead } from './ahead.ts'
 import { createKeptBodies, TooSlow } from './kept-bodies.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
 import { createWaitingRoom } from './waiting-room.ts'
@@ -12,7 +13,7 @@ import { createWaitingRoom } from './waiting-room.ts'
 /** Passes whole requests on to the node that serves. */
 export interface Forwarder {
   /** Resolves when the request is answered, or its client is gone. */
-  pass(request: IncomingMessage, response: ServerResponse): Promise<void>
+  pass(request: IncomingMessage, response: ServerResponse, ahead?: TokensAhead): Promise<void>
   /** Whether the node that serves is reached, and ready. */
   reaches(): Promise<boolean>
   /** Ends what is on the way: the node that has it serves no more, and may never answer. What can be repeated goes to the next one. */
@@ -32,9 +33,21 @@ const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
 const SYNC = /^[^?]*\/(?:sync|events)(?:\?|$)/
 const PATIENCE = /([?&]timeout=)\d+/
 /** Headers of one hop. */
-const OF_A_HOP = ['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'expect', 'te', 'trailer', NODE_PROOF]
+const OF_A_HOP = [
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'te',
+  'trailer',
+  NODE_PROOF,
+  AHEAD,
+]
 const PROBED = '/health/ready'
 const PROBE_MS = 1_500
+
+type Exchange = readonly [request: IncomingMessage, response: ServerResponse, ahead: TokensAhead | undefined]
 
 export interface ForwarderParts {
   readonly secret: string
@@ -53,11 +66,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
   let isFinishing = false
   const bodies = createKeptBodies(parts.secondMs)
 
-  function passOnce(
-    address: string,
-    [request, response]: readonly [IncomingMessage, ServerResponse],
-    kept: Buffer | undefined,
-  ): Promise<Outcome> {
+  function passOnce(address: string, [request, response, ahead]: Exchange, kept: Buffer | undefined): Promise<Outcome> {
     return new Promise((resolve) => {
       const { method, url: asked = '/' } = request
       const isHurried = isFinishing && SYNC.test(asked)
@@ -65,7 +74,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
       const body = isHurried ? withoutPatience(kept) : kept
       // The node that serves says whether it wants the body.
       const isWithheld = isBodyWithheld(request)
-      const headers = onwardHeaders(request, body)
+      const headers = onwardHeaders(request, body, ahead)
       if (isWithheld) headers.expect = '100-continue'
       headers[NODE_PROOF] = nodeProof(parts.secret, passedOn({ method, url, headers }), parts.now())
       const out = send({ ...placeOf(address), method, path: url, headers, agent })
@@ -101,6 +110,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
           return
         }
         waiting.delete(hurry)
+        ahead?.granted(Number(incoming.headers[AHEAD] ?? 0))
         bringBack([incoming, out], [request, response], () => end('answered'))
       })
       // The node may refuse it by its headers, before any of the body comes.
@@ -109,17 +119,14 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
     })
   }
 
-  async function passUntilAnswered(
-    request: IncomingMessage,
-    response: ServerResponse,
-    body: Buffer | undefined,
-  ): Promise<boolean> {
+  async function passUntilAnswered(exchange: Exchange, body: Buffer | undefined): Promise<boolean> {
+    const [request, response] = exchange
     let until = performance.now() + FORWARD_PATIENCE_MS
     const mayRepeat = body !== undefined && (REPEATABLE.has(request.method ?? '') || SYNC.test(request.url ?? ''))
     for (;;) {
       const askedAt = performance.now()
       const address = parts.target()
-      const outcome = address === undefined ? 'unsent' : await passOnce(address, [request, response], body)
+      const outcome = address === undefined ? 'unsent' : await passOnce(address, exchange, body)
       if (outcome === 'answered' || response.destroyed || response.headersSent) return true
       if (outcome === 'hurried') continue
       const isSpent = body === undefined && request.readableDidRead
@@ -132,7 +139,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
   }
 
   return {
-    async pass(request, response) {
+    async pass(request, response, ahead) {
       const keeping = isBodyWithheld(request) ? Promise.resolve(undefined) : bodies.keep(request)
       const body = await keeping.catch((error: Error) => {
         if (error instanceof TooSlow) refuseSlow(request, response)
@@ -141,7 +148,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
       })
       try {
         if (response.destroyed || response.writableEnded) return
-        if (await passUntilAnswered(request, response, body)) return
+        if (await passUntilAnswered([request, response, ahead], body)) return
         discardRest(request)
         answer(response, 503, 'M_UNKNOWN', 'No node serves just now. Send the request again in a few seconds.')
       } finally {
@@ -241,6 +248,7 @@ function whenConnected(out: ReturnType<typeof send>, begin: () => void): void {
 function onwardHeaders(
   request: IncomingMessage,
   body: Buffer | undefined,
+  ahead: TokensAhead | undefined,
 ): Record<string, string | string[] | undefined> {
   const headers: Record<string, string | string[] | undefined> = { ...request.headers }
   const { authorization = [] } = request.headersDistinct
@@ -250,6 +258,7 @@ function onwardHeaders(
   const came = headers['x-forwarded-for']?.toString()
   if (remoteAddress !== undefined && remoteAddress !== UNIX_PEER)
     headers['x-forwarded-for'] = came === undefined ? remoteAddress : `${came}, ${remoteAddress}`
+  if (ahead !== undefined) headers[AHEAD] = `${ahead.count}`
   if (body !== undefined && body.length > 0) headers['content-length'] = `${body.length}`
   // For most methods that seldom have a body, Node would send one without saying where it ends.
   if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'

@@ -10,6 +10,7 @@ import { UNIX_PEER } from '../client-address.ts'
 import type { Connections } from '../connections.ts'
 import { judgeFirst } from '../expect-continue.ts'
 import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
+import type { TokensAhead } from './ahead.ts'
 import { createForwarder } from './forwarder.ts'
 import { answer, NODE_PROOF, nodeListener } from './node-listener.ts'
 import { createStrangers } from './strangers.ts'
@@ -31,7 +32,7 @@ export interface Front {
    */
   readHere(reading: Reading): Promise<void>
   /** Passes a request on that this node began to answer itself. Nothing of an answer may be sent yet. */
-  passOn(request: IncomingMessage, response: ServerResponse): void
+  passOn(request: IncomingMessage, response: ServerResponse, ahead?: TokensAhead): void
   /** From now on this node serves, for as long as `isHeld` says so. */
   serve(listener: RequestListener, isHeld: () => boolean): void
   /**
@@ -120,7 +121,7 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       else if (elsewhere === undefined || !here.take(request, response)) void forwarder.pass(request, response)
     },
     readHere: here.begin,
-    passOn: (request, response) => void forwarder.pass(request, response),
+    passOn: (request, response, ahead) => void forwarder.pass(request, response, ahead),
     passTo(there) {
       if (there !== elsewhere) forwarder.turnAway()
       elsewhere = there

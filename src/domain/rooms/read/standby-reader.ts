@@ -17,11 +17,12 @@ import { lookUpIgnoredUsers } from './ignored-users.ts'
 import { createMembersReader, type MembersReader, readJoinedRooms } from './members-reader.ts'
 import { createPositions } from './positions.ts'
 import { createKeepRelated } from './related.ts'
+import { createRelationsReader, type RelationsReader } from './relations-reader.ts'
 import { createStateReader, type StateReader } from './state-reader.ts'
 import { createTimeline } from './timeline.ts'
 
 /** What users read of rooms at a node that stands by. */
-export type StandbyRoomReader = HistoryReader & StateReader & MembersReader
+export type StandbyRoomReader = HistoryReader & StateReader & MembersReader & RelationsReader
 
 export interface StandbyReaderParts {
   readonly config: Config
@@ -59,6 +60,7 @@ export function createStandbyReader(parts: StandbyReaderParts): StandbyRoomReade
       appservices: { isUserOf: () => false },
       clock,
     })
+    const relations = createRelationsReader({ db, events, access, ignoredUsers, positions, clock, bundle })
     return {
       event: history.event,
       messages: history.messages,
@@ -67,6 +69,8 @@ export function createStandbyReader(parts: StandbyReaderParts): StandbyRoomReade
       stateEvent: state.stateEvent,
       members: members.members,
       joinedMembers: members.joinedMembers,
+      relations: relations.relations,
+      threads: relations.threads,
     }
   }
 
@@ -87,6 +91,8 @@ export function createStandbyReader(parts: StandbyReaderParts): StandbyRoomReade
       (await reading(roomId)).stateEvent(by, roomId, type, stateKey, format),
     members: async (by, roomId, query) => (await reading(roomId)).members(by, roomId, query),
     joinedMembers: async (by, roomId) => (await reading(roomId)).joinedMembers(by, roomId),
+    relations: async (by, roomId, eventId, wish) => (await reading(roomId)).relations(by, roomId, eventId, wish),
+    threads: async (by, roomId, wish) => (await reading(roomId)).threads(by, roomId, wish),
     joinedRooms: (by) => readJoinedRooms(db, by),
   }
 }

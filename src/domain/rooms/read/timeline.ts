@@ -81,7 +81,9 @@ export function createTimeline(parts: {
     const below = newest.at(-1)?.pos ?? upTo + 1
     if (missing === 0 || below - 1 <= after) return newest
     const rows = await getTimelineBackwards(db, room.nid, after, below - 1, missing)
-    return [...newest, ...rows.map((row) => events.adopt(row))]
+    const older = rows.map((row) => events.adopt(row))
+    if (below === room.timelineFrom) room.extendTimeline(older.toReversed())
+    return [...newest, ...older]
   }
 
   async function page(

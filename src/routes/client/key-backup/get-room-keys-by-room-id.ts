@@ -4,7 +4,7 @@ import { VersionQuery } from './room-keys-shapes.ts'
 
 export const getRoomKeysByRoomId = endpoint(
   'GET C/room_keys/keys/{roomId}',
-  { auth: 'user', limited: 'other', also: ['CU/room_keys/keys/{roomId}'], query: VersionQuery },
+  { auth: 'user', anywhere: true, limited: 'other', also: ['CU/room_keys/keys/{roomId}'], query: VersionQuery },
   async ({ requester, params, query }, { keyBackups }) => {
     const keys = await keyBackups.getKeys(requester.userNid, query.version, params.roomId)
     return rawReply({ body: sessionsJson(keys) })

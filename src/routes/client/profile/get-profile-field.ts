@@ -6,7 +6,13 @@ const ALWAYS_THERE = new Set(['displayname', 'avatar_url'])
 
 export const getProfileField = endpoint(
   'GET C/profile/{userId}/{keyName}',
-  { auth: 'optional', guests: true, limited: 'other', also: ['CU/uk.tcpip.msc4133/profile/{userId}/{keyName}'] },
+  {
+    auth: 'optional',
+    anywhere: true,
+    guests: true,
+    limited: 'other',
+    also: ['CU/uk.tcpip.msc4133/profile/{userId}/{keyName}'],
+  },
   async ({ requester, params: { userId, keyName } }, { profiles, profileAccess }) => {
     await profileAccess.require(requester, userId)
     const value = await profiles.getField(userId, keyName)

@@ -1,7 +1,7 @@
 import type { EventId, RoomId } from '../../../core/ids.ts'
 import { type Static, Type } from '../../../core/shapes.ts'
 import type { Requester } from '../../../domain/accounts/requester.ts'
-import type { Services } from '../../../domain/services.ts'
+import type { StandbyServices } from '../../../domain/standby/services.ts'
 import { rawReply } from '../../../http/endpoint.ts'
 
 const Dir = Type.Optional(Type.Union([Type.Literal('b'), Type.Literal('f')]))
@@ -18,7 +18,7 @@ const Query = Type.Object({
 })
 
 /** What the three endpoints have in common. */
-export const RELATIONS = { auth: 'user', guests: true, limited: 'other', query: Query } as const
+export const RELATIONS = { auth: 'user', anywhere: true, guests: true, limited: 'other', query: Query } as const
 
 interface Path {
   readonly roomId: RoomId
@@ -28,7 +28,7 @@ interface Path {
 }
 
 export async function relationsReply(
-  { roomReader, sync }: Pick<Services, 'roomReader' | 'sync'>,
+  { roomReader, sync }: Pick<StandbyServices, 'roomReader' | 'sync'>,
   by: Requester,
   { roomId, eventId, relType, eventType }: Path,
   query: Static<typeof Query>,

@@ -6,7 +6,7 @@ const AVAILABLE = Object.fromEntries(ROOM_VERSIONS.map(({ id }) => [id, 'stable'
 
 export const getCapabilities = endpoint(
   'GET C/capabilities',
-  { auth: 'user', guests: true, limited: 'other' },
+  { auth: 'user', anywhere: true, guests: true, limited: 'other' },
   async ({ requester }, { admin, config }) => ({
     capabilities: {
       // A session that came from OAuth leaves these to the account page.

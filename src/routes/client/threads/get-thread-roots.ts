@@ -5,6 +5,7 @@ export const getThreadRoots = endpoint(
   'GET C1/rooms/{roomId}/threads',
   {
     auth: 'user',
+    anywhere: true,
     guests: true,
     limited: 'other',
     query: Type.Object({
