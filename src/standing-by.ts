@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { ContextOptions } from './base.ts'
+import { ProtocolError } from './core/errors.ts'
 import { createAccountDataReader } from './domain/accounts/account-data.ts'
 import { createDeviceReader } from './domain/accounts/devices.ts'
 import { createFilters } from './domain/accounts/filters.ts'
@@ -11,7 +12,9 @@ import {
   MAX_TOKENS_AHEAD,
   STANDBY_MEMORY_BYTES,
   STANDBY_POOL_SIZE,
+  STANDBY_REST_MS,
 } from './domain/limits/cluster.ts'
+import { onceAMinute } from './domain/once-a-minute.ts'
 import { createPushRuleReader } from './domain/push/rule-edits.ts'
 import { lookUpRulesets } from './domain/push/rules.ts'
 import { createStandbyReader } from './domain/rooms/read/standby-reader.ts'
@@ -30,7 +33,7 @@ import { createCompression } from './http/compression.ts'
 import { type MountDeps, rolePlugin } from './http/mount.ts'
 import type { TokensAhead } from './http/nodes/ahead.ts'
 import { type IsAnywhere, tableOf } from './http/nodes/anywhere.ts'
-import { createServer } from './http/server.ts'
+import { createServer, type Declined } from './http/server.ts'
 import { anywhereEndpoints, standbyRole } from './routes/client/standby.ts'
 import { type Database, openDatabase } from './store/db/db.ts'
 
@@ -57,8 +60,12 @@ export async function openStandingBy(
   const services = standbyServices({ config, db, clock, budget })
   const addressOf = addressReader(config.trusted_proxies)
   const intake = createBodyIntake({ addressOf, longest: 0, metrics: metrics.arrivals, log })
-  const { takeToken, aheadOf } = tokensOf(config, createStandbyTokens())
-  const declined = (request: IncomingMessage, response: ServerResponse) => passOn(request, response, aheadOf(request))
+  const { takeToken, aheadOf } = tokensOf(config, createStandbyTokens({ clock }))
+  const rest = createRest(log)
+  const declined: Declined = (request, response, error) => {
+    rest.note(error)
+    passOn(request, response, aheadOf(request))
+  }
   const app = createServer({ log, metrics, tracing, intake, declined })
   const sessions = createStandbySessions({ db, clock })
   const role = standbyRole(sessions, config.limits.max_body_bytes)
@@ -71,8 +78,9 @@ export async function openStandingBy(
     { services: services as Services, log, addressOf, intake, compression: createCompression(addressOf), takeToken },
   )
   await app.ready()
+  const isKnown = tableOf(anywhereEndpoints)
   return {
-    isAnywhere: tableOf(anywhereEndpoints),
+    isAnywhere: (request) => !rest.isOn() && isKnown(request),
     routing: app.routing,
     async close() {
       await app.close()
@@ -114,6 +122,25 @@ function standbyServices({
   }
 }
 
+/** While the database does not answer this node, it passes everything on at once: the node that serves may reach it. */
+function createRest(log: ContextOptions['log']) {
+  let until = Number.NEGATIVE_INFINITY
+  let err: unknown
+  const failed = onceAMinute((times) =>
+    log.warn({ err, times }, 'a request could not be answered here, and was passed on'),
+  )
+  return {
+    isOn: () => performance.now() < until,
+    note(error: unknown): void {
+      if (error === undefined || error instanceof OnlyWhereServed) return
+      if (!(error instanceof ProtocolError)) {
+        err = error
+        failed()
+      } else if (error.status === 503) until = performance.now() + STANDBY_REST_MS
+    },
+  }
+}
+
 /** What needs other servers or services, or what is in the memory of the node that serves. */
 async function elsewhere(): Promise<never> {
   throw new OnlyWhereServed('this is asked where it is served')
@@ -130,8 +157,10 @@ function tokensOf(
   const wishes = new WeakMap<IncomingMessage, TokensAhead>()
   return {
     takeToken(request, limit, key) {
-      if (!config.rate_limits.enabled || tokens.take(limit, key)) return
-      wishes.set(request, { count: MAX_TOKENS_AHEAD, granted: (count) => tokens.grant(limit, key, count) })
+      const outcome = config.rate_limits.enabled ? tokens.take(limit, key) : 'taken'
+      if (outcome === 'taken') return
+      if (outcome === 'ask')
+        wishes.set(request, { count: MAX_TOKENS_AHEAD, granted: (count) => tokens.grant(limit, key, count) })
       throw new OnlyWhereServed('there is no token of the rate limit here')
     },
     aheadOf: (request) => wishes.get(request),

@@ -27,13 +27,16 @@ export interface RequestMetrics {
   readonly arrivals: ArrivalMetrics
 }
 
+/** @param error undefined for a path that is not known */
+export type Declined = (request: IncomingMessage, response: ServerResponse, error: unknown) => void
+
 export interface ServerOptions {
   readonly log: Logger
   readonly metrics: RequestMetrics
   readonly tracing?: Tracing | undefined
   readonly intake: BodyIntake
-  /** Takes a request that is not answered well, or not known here. Nothing of an answer is sent yet. By default it gets an error. */
-  readonly declined?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
+  /** Takes a request that would get an error, or is not known here. Nothing of an answer is sent yet. By default the error is the answer. */
+  readonly declined?: Declined | undefined
 }
 
 /** What handles the requests of a listener: the framework, or what stands before it in a cluster. */
@@ -184,21 +187,17 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('isLate', false)
   app.addContentTypeParser('*', (request, _payload, done) => options.intake.read(request, done))
   const { declined } = options
-  if (declined) app.setErrorHandler((_error, request, reply) => declineIn(declined, request, reply))
+  if (declined) app.setErrorHandler((error, request, reply) => decline(error, request, reply, declined))
   else app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
   if (options.tracing) traceRequests(app, options.tracing)
   observe(app, options)
   answerCors(app)
-  if (declined) app.setNotFoundHandler((request, reply) => declineIn(declined, request, reply))
+  if (declined) app.setNotFoundHandler((request, reply) => decline(undefined, request, reply, declined))
   else answerUnrecognised(app)
   return app
 }
 
-function declineIn(
-  declined: NonNullable<ServerOptions['declined']>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
+function decline(error: unknown, request: FastifyRequest, reply: FastifyReply, declined: Declined): void {
   reply.hijack()
-  declined(request.raw, reply.raw)
+  declined(request.raw, reply.raw, error)
 }

@@ -17,7 +17,7 @@ function limitsOf(bucket: RateLimitOverride, enabled = true, own: Record<number,
       return (error as { extra: { retry_after_ms: number } }).extra.retry_after_ms
     }
   }
-  return { clock, isRefused }
+  return { clock, isRefused, takeAhead: limits.takeAhead }
 }
 
 describe('a token bucket', () => {
@@ -32,6 +32,20 @@ describe('a token bucket', () => {
     expect(isRefused('a')).toBe(500)
     clock.at += 3_600_000
     expect([1, 2, 3, 4].map(() => isRefused('a') > 0)).toEqual([false, false, false, true])
+  })
+
+  it('gives tokens ahead as long as it stays half full', () => {
+    const { clock, isRefused, takeAhead } = limitsOf({ per_second: 1, burst: 10 })
+    expect(takeAhead('message', 'a', 3)).toBe(3)
+    expect(takeAhead('message', 'a', 3)).toBe(2)
+    expect(takeAhead('message', 'a', 3)).toBe(0)
+    expect([1, 2, 3, 4, 5].map(() => isRefused('a'))).toEqual([0, 0, 0, 0, 0])
+    expect(isRefused('a')).toBeGreaterThan(0)
+    expect(takeAhead('message', 'a', 3)).toBe(0)
+    clock.at += 6_000
+    expect(takeAhead('message', 'a', 3)).toBe(1)
+    expect(limitsOf({ per_second: 1, burst: 1 }).takeAhead('message', 'a', 3)).toBe(0)
+    expect(limitsOf({ per_second: 1, burst: 1 }, false).takeAhead('message', 'a', 3)).toBe(3)
   })
 
   it('is one per key, and a number is not its text', () => {

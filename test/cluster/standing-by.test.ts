@@ -12,6 +12,8 @@ import {
   register,
   sendText,
 } from '../support/api.ts'
+import { startCuttable } from '../support/cuttable.ts'
+import { createTestDatabase } from '../support/database.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -412,5 +414,28 @@ describe('rate limits', () => {
     const own = allowed.filter((answer) => answer.by !== by)
     expect(own.length).toBeGreaterThan(10)
     await limited.close()
+  })
+})
+
+describe('without the database', () => {
+  it('everything is passed on', async () => {
+    const database = await createTestDatabase()
+    const { host, port = 5432 } = database.connection
+    const line = await startCuttable({ path: `${host}/.s.PGSQL.${port}` })
+    const standbyConnection = { ...database.connection, host: '127.0.0.1', port: line.port }
+    const cut = await startServer({}, { database, hasStandby: true, standbyConnection })
+    const { token } = await register(openApi(cut.baseUrl), 'grace')
+    const call = async () => {
+      const answer = await fetch(`${cut.standbyUrl}/_matrix/client/v3/devices`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+      await answer.arrayBuffer()
+      return { status: answer.status, by: idsOf(answer) }
+    }
+    const { by } = await call()
+    expect(await call()).toEqual({ status: 200, by: expect.not.stringMatching(by) })
+    await line.close()
+    for (let n = 0; n < 3; n++) expect(await call()).toEqual({ status: 200, by })
+    await cut.close()
   })
 })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ClientConfig } from 'pg'
 import { type Logger, pino } from 'pino'
 import { type CertificateFiles, openCertificate } from '../../src/cli/serve/certificate.ts'
 import { createHealth } from '../../src/cli/serve/health.ts'
@@ -54,6 +55,8 @@ export interface ServerTestOptions {
   readonly roomMemoryBytes?: number
   /** Whether a second node stands by for it, which gets only the requests that are sent to it. */
   readonly hasStandby?: boolean
+  /** How that one reaches the database, if not as the first one does. */
+  readonly standbyConnection?: ClientConfig
   /** One of the test's own, such as a restored one; dropped with the server. */
   readonly database?: TestDatabase
 }
@@ -111,7 +114,8 @@ export async function startServer(
       farewellMs: 0,
     }
     const first = await startHearth(started)
-    if (options.hasStandby) second = await standBy(started)
+    const { standbyConnection: connection = started.connection } = options
+    if (options.hasStandby) second = await standBy({ ...started, connection })
     else second = IS_TWO_NODES && !isOff ? await standBeside(started, first.port) : undefined
     return first
   }

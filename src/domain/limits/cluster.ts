@@ -50,3 +50,5 @@ export const MAX_TOKENS_AHEAD = 16
 export const TOKENS_AHEAD_MS = 5_000
 /** Callers whose tokens it has. */
 export const CALLERS_WITH_TOKENS = 50_000
+/** How long it passes everything on after the database did not answer it. */
+export const STANDBY_REST_MS = 5_000

@@ -20,13 +20,14 @@ export interface StandbySessions {
 
 /** Each session is looked up each time, so that none is taken for longer than it lasts. */
 export function createStandbySessions({ db, clock }: { readonly db: Reader; readonly clock: Clock }): StandbySessions {
-  /** Devices whose requests went to the node that serves within the last minute. */
-  const seen = createCache<string, true>(STANDBY_DEVICES_REMEMBERED, { ttl: SEEN_EVERY_MS })
+  /** When a request of a device went to the node that serves. */
+  const seen = createCache<string, number>(STANDBY_DEVICES_REMEMBERED)
 
   function mustBeSeen(userNid: number, deviceId: string): boolean {
     const device = `${userNid} ${deviceId}`
-    if (seen.get(device)) return false
-    seen.set(device, true)
+    const now = clock.now()
+    if (now - (seen.get(device) ?? Number.NEGATIVE_INFINITY) < SEEN_EVERY_MS) return false
+    seen.set(device, now)
     return true
   }
 

@@ -1,4 +1,5 @@
 import { createCache } from '../../core/cache.ts'
+import type { Clock } from '../clock.ts'
 import { CALLERS_WITH_TOKENS, TOKENS_AHEAD_MS } from '../limits/cluster.ts'
 import type { LimitName } from '../rate-limits.ts'
 
@@ -7,26 +8,39 @@ import type { LimitName } from '../rate-limits.ts'
  * is the same, however many nodes answer. What is not used in time is lost.
  */
 export interface StandbyTokens {
-  /** False if there is none. */
-  take(limit: LimitName, key: string | number): boolean
+  /** Whether there was a token; if not, whether to ask for some. One request of a caller asks, until it is answered. */
+  take(limit: LimitName, key: string | number): 'taken' | 'ask' | 'none'
+  /** What was asked for came, or a part of it. */
   grant(limit: LimitName, key: string | number, count: number): void
 }
 
-export function createStandbyTokens(): StandbyTokens {
-  const held = createCache<string, { left: number }>(CALLERS_WITH_TOKENS, { ttl: TOKENS_AHEAD_MS })
+interface Held {
+  left: number
+  readonly until: number
+}
+
+export function createStandbyTokens({ clock }: { readonly clock: Clock }): StandbyTokens {
+  const held = createCache<string, Held>(CALLERS_WITH_TOKENS)
   const nameOf = (limit: LimitName, key: string | number): string => `${limit} ${typeof key} ${key}`
+  const hold = (name: string, left: number): void => void held.set(name, { left, until: clock.now() + TOKENS_AHEAD_MS })
   return {
     take(limit, key) {
-      const tokens = held.get(nameOf(limit, key))
-      if (tokens === undefined || tokens.left === 0) return false
+      const name = nameOf(limit, key)
+      const tokens = held.get(name)
+      if (tokens === undefined || tokens.until <= clock.now()) {
+        hold(name, 0)
+        return 'ask'
+      }
+      if (tokens.left === 0) return 'none'
       tokens.left--
-      return true
+      // The next one asks.
+      if (tokens.left === 0) held.delete(name)
+      return 'taken'
     },
     grant(limit, key, count) {
-      if (!(count > 0)) return
       const name = nameOf(limit, key)
-      const left = held.get(name)?.left ?? 0
-      held.set(name, { left: left + count })
+      if (count > 0) hold(name, count)
+      else held.delete(name)
     },
   }
 }
