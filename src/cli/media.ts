@@ -83,7 +83,7 @@ function workOf(positionals: readonly string[], values: Values, config: Config):
   if (name === undefined) return undefined
   if (action === 'list') return (api) => list(api, userNamed(name, config), values)
   if (action === 'delete' && !name.startsWith('mxc:'))
-    return (api) => remove(api, `users/${encoded(name, config)}/media`)
+    return (api) => removeAll(api, `users/${encoded(name, config)}/media`)
   const mxc = readMxc(name)
   if (mxc === undefined) return undefined
   const path = `${mxc.server}/${mxc.mediaId}`
@@ -142,9 +142,19 @@ async function all(api: Administration, path: string, key: string): Promise<any[
   return found
 }
 
+const removed = (total: number): string => `${total} ${total === 1 ? 'file is' : 'files are'} removed.`
+
 async function remove(api: Administration, path: string): Promise<string> {
-  const { total } = await api.call('DELETE', `${AT}/${path}`)
-  return `${total} ${total === 1 ? 'file is' : 'files are'} removed.`
+  return removed((await api.call('DELETE', `${AT}/${path}`)).total)
+}
+
+/** A page at a time. */
+async function removeAll(api: Administration, path: string): Promise<string> {
+  for (let all = 0; ; ) {
+    const { total } = await api.call('DELETE', `${AT}/${path}?limit=${PAGE}`)
+    all += total
+    if (total === 0) return removed(all)
+  }
 }
 
 async function purge(api: Administration, { days }: Values): Promise<string> {

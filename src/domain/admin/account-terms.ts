@@ -8,7 +8,8 @@ import type { Database } from '../../store/db/db.ts'
 import { crossSigningKeysOf } from '../../store/keys/cross-signing-keys.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock } from '../clock.ts'
-import { activeAccount, localAccount } from './local-account.ts'
+import type { Users } from '../users.ts'
+import { activeAccount } from './local-account.ts'
 
 /** For how long accounts are valid, and what operators ask about a user. Functions throw as those of `UserDesk`. */
 export interface AccountTerms {
@@ -29,9 +30,9 @@ export interface AccountTerms {
    * @throws ProtocolError `M_NOT_FOUND` for a user without such keys
    */
   openKeys(userId: UserId): Promise<number>
-  /** @param since milliseconds */
+  /** Of a user of any server, as far as this one knows. @param since milliseconds */
   sentInvites(userId: UserId, since: number): Promise<number>
-  /** @param since milliseconds */
+  /** As `sentInvites`. */
   joinedRooms(userId: UserId, since: number): Promise<number>
 }
 
@@ -45,11 +46,11 @@ export function createAccountTerms(deps: {
   readonly clock: Clock
   readonly log: Logger
   readonly sessions: Pick<Sessions, 'forget'>
+  readonly users: Pick<Users, 'find'>
 }): AccountTerms {
-  const { config, db, clock, log, sessions } = deps
+  const { config, db, clock, log, sessions, users } = deps
   const patient = { query: db.scan }
   let wake = (): void => {}
-  const account = (userId: UserId) => localAccount(db, userId, config.server_name)
 
   return {
     async renew(userId, until = clock.now() + VALID_MS) {
@@ -86,10 +87,12 @@ export function createAccountTerms(deps: {
       return until
     },
     async sentInvites(userId, since) {
-      return countSentInvites(patient, (await account(userId)).user_nid, since)
+      const userNid = await users.find(userId)
+      return userNid === undefined ? 0 : countSentInvites(patient, userNid, since)
     },
     async joinedRooms(userId, since) {
-      return countJoinedRooms(patient, { userId, userNid: (await account(userId)).user_nid }, since)
+      const userNid = await users.find(userId)
+      return userNid === undefined ? 0 : countJoinedRooms(patient, { userId, userNid }, since)
     },
   }
 }

@@ -144,7 +144,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     views: createAdminViews({ base: parts.base, registry, statistics, appservices: appservices.registry }),
     registrationTokens: createRegistrationTokenDesk({ db, clock, random }),
     invitations: createInvitationDesk({ db, clock }),
-    terms: createAccountTerms({ config, db, clock, log, sessions }),
+    terms: createAccountTerms({ config, db, clock, log, sessions, users: parts.base.users }),
     federation: createFederationDesk({ serverName, db, outgoing: parts.sending.outgoing }),
     backgroundUpdates: createBackgroundUpdates({ search: parts.searchIndex, directory: parts.directoryIndex }),
     roomReading: createRoomReading({ serverName, registry, events, reader, spaces, appender }),

@@ -42,6 +42,8 @@ export function createBackgroundUpdates({
       return { enabled: isEnabled, current_updates: current }
     },
     async start(job) {
+      // Counts of rooms are never kept, so there is nothing to make again.
+      if (job === 'populate_stats_process_rooms') return
       const index = jobs.get(job)
       if (index) return index.rebuild()
       throw new ProtocolError(

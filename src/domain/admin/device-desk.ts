@@ -105,7 +105,7 @@ export function createDeviceDesk(deps: DeviceDeskParts): DeviceDesk {
 }
 
 function deviceView(userId: UserId, { last_seen_at, ...device }: DeviceSighting): JsonObject {
-  return { ...device, last_seen_ts: last_seen_at, user_id: userId, dehydrated: false }
+  return { ...device, last_seen_ts: last_seen_at, user_id: userId }
 }
 
 function sessionsOf(sightings: readonly DeviceSighting[]): JsonObject {

@@ -46,6 +46,7 @@ export interface RoomsQuery {
 /** The rooms that this server knows, for operators. */
 export interface RoomDesk {
   list(query: RoomsQuery): Promise<JsonObject>
+  isKnown(roomId: RoomId): Promise<boolean>
   /** @throws ProtocolError `M_NOT_FOUND` */
   get(roomId: RoomId): Promise<JsonObject>
   /** @throws ProtocolError `M_NOT_FOUND` */
@@ -117,6 +118,7 @@ export function createRoomDesk(parts: RoomDeskParts): RoomDesk {
         ...(from > 0 ? { prev_batch: Math.max(0, from - size) } : {}),
       }
     },
+    isKnown: async (roomId) => (await registry.get(roomId)) !== undefined,
     async get(roomId) {
       const { nid } = await mustKnow(roomId)
       const row = await surveyRoom(patient, nid)

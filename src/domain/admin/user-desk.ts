@@ -101,6 +101,10 @@ export function createUserDesk(
       return {
         ...userView(user!),
         expiration_ts: user!.valid_until,
+        // What people accepted is the identity service's, and no notices ask for it.
+        consent_version: null,
+        consent_ts: null,
+        consent_server_notice_sent: null,
         threepids: threepids.map((threepid) => ({ ...threepid })),
         external_ids: externalIds.map(({ provider, subject }) => ({ auth_provider: provider, external_id: subject })),
       }

@@ -61,7 +61,8 @@ export interface MediaDesk {
   /** Protects media from being quarantined with others, and from being removed for its age. */
   protect(mxc: Mxc, isProtected: boolean): Promise<void>
   delete(mxc: Mxc): Promise<Removed>
-  deleteOf(userId: UserId): Promise<Removed>
+  /** Deletes what `listOf` shows. */
+  deleteOf(userId: UserId, order: MediaOrder, page: Page): Promise<Removed>
   /** Local media that nobody viewed since a time, and that is larger than this many bytes. */
   deleteOld(wanted: {
     readonly before: number
@@ -116,7 +117,8 @@ export function createMediaDesk(deps: {
     async get(mxc) {
       const row = await found(mxc)
       const owner = row.user_nid === null ? undefined : (await userIdsOf(db, [row.user_nid])).get(row.user_nid)
-      return { media_info: { ...view(row), media_origin: row.server_name, user_id: owner ?? null } }
+      const origin = { media_origin: row.server_name, user_id: owner ?? null, filesystem_id: null, url_cache: null }
+      return { media_info: { ...view(row), ...origin } }
     },
     async listOf(userId, order, page) {
       const { total, media } = await listMediaOf(db, await numberOf(userId), order, page)
@@ -153,7 +155,10 @@ export function createMediaDesk(deps: {
       await db.tx((tx) => setProtected(tx, media_nid, isProtected))
     },
     delete: async (mxc) => remove([(await found(mxc)).media_nid]),
-    deleteOf: async (userId) => remove(await mediaNidsOf(db, await numberOf(userId))),
+    async deleteOf(userId, order, page) {
+      const { media } = await listMediaOf(db, await numberOf(userId), order, page)
+      return remove(media.map(({ media_nid }) => media_nid))
+    },
     async deleteOld({ before, above, keepAvatars }) {
       const kept = new Set(keepAvatars ? await avatarUris({ query: db.scan }) : [])
       const removed: number[] = []

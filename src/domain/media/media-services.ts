@@ -1,4 +1,5 @@
 import { createMediaPeers } from '../../outbound/peer-media.ts'
+import { createAudit } from '../admin/audit.ts'
 import type { Base } from '../base.ts'
 import type { Gate } from '../moderation/gate.ts'
 import { createReceivingServices } from './arrivals.ts'
@@ -61,6 +62,7 @@ export function createMediaServices(parts: {
         arrivals,
         remote,
         gate: parts.rooms.moderation.gate,
+        audit: createAudit({ db, clock }),
         log,
       }),
       thumbnails: createThumbnails({ db, library, spool, decoder, metrics }),

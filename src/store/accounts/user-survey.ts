@@ -2,7 +2,7 @@ import type { UserId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
 import { decodable } from '../db/decodable.ts'
 
-// Tables: account, matrix_user, profile_field, device
+// Tables: account, matrix_user, profile_field, device; read: dehydrated_device
 
 /** An account as operators see it. */
 export interface SurveyedUser {
@@ -131,13 +131,15 @@ export interface DeviceSighting {
   readonly last_seen_at: number | null
   readonly last_seen_ip: string | null
   readonly last_seen_user_agent: string | null
+  readonly dehydrated: boolean
 }
 
 /** The devices of a user, each with the time, address and user agent of its last request. */
 export function listDeviceSightings(reader: Reader, userNid: number): Promise<DeviceSighting[]> {
   return reader.query<DeviceSighting>(
-    `SELECT device_id, display_name, last_seen_at, last_seen_ip, last_seen_user_agent FROM device
-     WHERE user_nid = $1 ORDER BY created_at, device_id`,
+    `SELECT device_id, display_name, last_seen_at, last_seen_ip, last_seen_user_agent,
+       EXISTS (SELECT FROM dehydrated_device h WHERE h.user_nid = d.user_nid AND h.device_id = d.device_id) AS dehydrated
+     FROM device d WHERE user_nid = $1 ORDER BY created_at, device_id`,
     [userNid],
   )
 }

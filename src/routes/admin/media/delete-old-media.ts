@@ -1,6 +1,7 @@
 import { ProtocolError } from '../../../core/errors.ts'
 import { Type } from '../../../core/shapes.ts'
 import { endpoint } from '../../../http/endpoint.ts'
+import { beforeTime } from './before-time.ts'
 
 const Query = Type.Object({
   before_ts: Type.Integer({ minimum: 0 }),
@@ -19,6 +20,6 @@ export const deleteOldMedia = endpoint(
         'Only media of this server is deleted so; purge_media_cache removes that of others.',
       )
     const { before_ts: before, size_gt: above = 0, keep_profiles: keepAvatars = true } = query
-    return media.desk.deleteOld({ before, above, keepAvatars })
+    return media.desk.deleteOld({ before: beforeTime(before), above, keepAvatars })
   },
 )

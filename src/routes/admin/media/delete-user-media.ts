@@ -1,7 +1,8 @@
 import { endpoint } from '../../../http/endpoint.ts'
+import { UserMediaQuery, userMediaPageOf } from './user-media-query.ts'
 
 export const deleteUserMedia = endpoint(
   'DELETE /_synapse/admin/v1/users/{userId}/media',
-  { auth: 'admin', grave: true },
-  ({ params }, { media }) => media.desk.deleteOf(params.userId),
+  { auth: 'admin', grave: true, query: UserMediaQuery },
+  ({ params, query }, { media }) => media.desk.deleteOf(params.userId, ...userMediaPageOf(query)),
 )

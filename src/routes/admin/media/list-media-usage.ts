@@ -1,3 +1,4 @@
+import { ProtocolError } from '../../../core/errors.ts'
 import { Type } from '../../../core/shapes.ts'
 import { checkText } from '../../../domain/text.ts'
 import { endpoint } from '../../../http/endpoint.ts'
@@ -21,6 +22,9 @@ export const listMediaUsage = endpoint(
   ({ query }, { media }) => {
     const { order_by: order = 'user_id', search_term: term, from_ts: after, until_ts: until } = query
     checkText('search_term', term ?? '', MAX_TERM_CHARS)
+    if (until !== undefined && until <= (after ?? 0)) {
+      throw new ProtocolError('M_INVALID_PARAM', "'until_ts' is not later than 'from_ts'.")
+    }
     return media.desk.usage({ term, after, until }, order, pageOf(query))
   },
 )

@@ -3,8 +3,9 @@ import { type Static, Type } from '../../../core/shapes.ts'
 import type { Medium } from '../../../core/threepid.ts'
 import type { UserWish } from '../../../domain/admin/user-editing.ts'
 import { endpoint, rawReply } from '../../../http/endpoint.ts'
+import { orNull } from '../or-null.ts'
 
-const MaybeText = Type.Optional(Type.Union([Type.String(), Type.Null()]))
+const MaybeText = orNull(Type.String())
 
 const Body = Type.Object({
   password: MaybeText,
@@ -47,6 +48,9 @@ export const putUser = endpoint(
   { auth: 'admin', grave: true, body: Body },
   async ({ requester, params, body }, { admin }) => {
     const wish = wishOf(body)
+    if (body.deactivated && body.locked) {
+      throw new ProtocolError('M_INVALID_PARAM', 'An account is deactivated or locked, and not both.')
+    }
     if (body.deactivated) {
       await admin.users.deactivate(params.userId, false)
       return admin.users.get(params.userId)

@@ -10,9 +10,9 @@ export const setUserRateLimit = endpoint(
   { auth: 'admin', body: Body, bodyOptional: true },
   async ({ params, body }, { admin, rateLimitOverrides }) => {
     const { messages_per_second = 0, burst_count = 0 } = body
-    // A burst of at least one, or the user could not send at all.
-    const own = { per_second: messages_per_second, burst: Math.max(burst_count, 1) }
-    await rateLimitOverrides.set(await admin.users.numberOf(params.userId), own)
-    return { messages_per_second, burst_count }
+    // A limit has a burst of at least one, or the user could not send at all.
+    const burst = messages_per_second === 0 ? burst_count : Math.max(burst_count, 1)
+    await rateLimitOverrides.set(await admin.users.numberOf(params.userId), { per_second: messages_per_second, burst })
+    return { messages_per_second, burst_count: burst }
   },
 )
