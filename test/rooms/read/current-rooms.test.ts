@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ByteBudget } from '../../../src/core/byte-budget.ts'
+import type { RoomId, ServerName } from '../../../src/core/ids.ts'
+import { createCurrentRooms } from '../../../src/domain/rooms/read/current-rooms.ts'
+import type { Room } from '../../../src/domain/rooms/room/room.ts'
+import { OnlyWhereServed } from '../../../src/domain/standby/only-where-served.ts'
+import type { Database } from '../../../src/store/db/db.ts'
+import { type Account, type Api, createRoom, join, openApi, register } from '../../support/api.ts'
+import { startServer, type TestServer } from '../../support/server.ts'
+
+let server: TestServer
+let api: Api
+let alice: Account
+let bob: Account
+let room: RoomId
+
+beforeAll(async () => {
+  server = await startServer()
+  api = openApi(server.baseUrl)
+  alice = await register(api, 'alice')
+  bob = await register(api, 'bob')
+  room = (await createRoom(api, alice.token, { preset: 'public_chat' })) as RoomId
+})
+afterAll(async () => {
+  await api.close()
+  await server.close()
+})
+
+const setTopic = (topic: string) =>
+  api.call('PUT', `/rooms/${encodeURIComponent(room)}/state/m.room.topic/`, { token: alice.token, body: { topic } })
+
+/** @param betweenReads called after the head of a room was read, before the rest of it is */
+function roomsWith(betweenReads: () => Promise<unknown> = async () => undefined) {
+  const { db } = server.database
+  let loads = 0
+  const watched: Database = {
+    ...db,
+    async query<Row extends object>(text: string, values?: readonly unknown[]) {
+      const rows = await db.query<Row>(text, values)
+      if (text.includes('FROM room WHERE room_nid = ANY')) {
+        loads++
+        await betweenReads()
+      }
+      return rows
+    },
+  }
+  const find = createCurrentRooms<Room>({
+    db: watched,
+    serverName: server.config.server_name as ServerName,
+    budget: new ByteBudget(1_000_000),
+    viewOf: (read) => read,
+  })
+  return { find, loads: () => loads }
+}
+
+const headVersion = async (): Promise<number> =>
+  (await server.database.db.query<{ v: number }>('SELECT head_version AS v FROM room WHERE room_id = $1', [room]))[0]!.v
+
+describe('a room at a node that stands by', () => {
+  it('is read once, until it is written', async () => {
+    const { find, loads } = roomsWith()
+    const first = await find(room)
+    expect(first?.id).toBe(room)
+    expect(await find(room)).toBe(first)
+    await Promise.all([find(room), find(room)])
+    expect(loads()).toBe(1)
+    await setTopic('once')
+    const [one, other] = await Promise.all([find(room), find(room)])
+    expect(one).not.toBe(first)
+    expect(other).toBe(one)
+    expect(loads()).toBe(2)
+  })
+
+  it('is read again if it was written between two of the queries that read it', async () => {
+    let joined = false
+    const { find, loads } = roomsWith(async () => {
+      if (!joined) await join(api, bob.token, room)
+      joined = true
+    })
+    const read = await find(room)
+    expect(loads()).toBe(2)
+    expect(read?.committed.version).toBe(await headVersion())
+    const members = [...(read?.localMembers.values() ?? [])].map(({ userId }) => userId)
+    expect(members.sort()).toEqual([alice.userId, bob.userId])
+    expect((await read?.stateEvent('m.room.member', bob.userId))?.content.membership).toBe('join')
+  })
+
+  it('is passed on while it is written all the time', async () => {
+    let n = 0
+    const { find } = roomsWith(() => setTopic(`${n++}`))
+    await expect(find(room)).rejects.toThrow(OnlyWhereServed)
+  })
+
+  it('is passed on while its members are being fetched', async () => {
+    const { find } = roomsWith()
+    await find(room)
+    const { db } = server.database
+    await db.tx((tx) =>
+      tx.query(
+        `INSERT INTO room_filling (room_nid, resident, servers, join_event_id, since)
+         SELECT room_nid, 'elsewhere.example', '{}', '$join', 0 FROM room WHERE room_id = $1`,
+        [room],
+      ),
+    )
+    await expect(find(room)).rejects.toThrow(OnlyWhereServed)
+    await db.tx((tx) => tx.query('UPDATE room_filling SET filled_at = 1'))
+    expect((await find(room))?.id).toBe(room)
+  })
+
+  it('is not there if this server does not know it', async () => {
+    expect(await roomsWith().find('!nowhere:localhost' as RoomId)).toBeUndefined()
+  })
+})
