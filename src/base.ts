@@ -94,8 +94,7 @@ export async function openBase(options: ContextOptions, amongNodes?: AmongNodes)
   const outbound = await openOutbound({ config, signingKey, policy, version, now: clock.now, log })
   const messenger = await openMessenger({ config, clock, metrics: metrics.identity, log, client: outbound.client })
   const pages = await loadPages(config)
-  const { tracing } = options
-  const { holder } = options
+  const { holder, tracing } = options
   const own = await ownFacts({
     config,
     address: amongNodes?.address,
@@ -110,6 +109,13 @@ export async function openBase(options: ContextOptions, amongNodes?: AmongNodes)
     connection,
     poolSize: config.database.pool_size,
     observer: metrics.database,
+    replicas: {
+      urls: config.database.replicas,
+      heard(replica, whyNot) {
+        if (whyNot === undefined) log.info({ replica }, 'a replica answers reads')
+        else log.warn({ replica, reason: whyNot }, 'a replica is left out, and the primary answers in its place')
+      },
+    },
     // Alone, nobody has to tell these connections from those of another node.
     ...(own.cluster !== undefined && {
       name: sessionName(own.holder),

@@ -25,6 +25,7 @@ export function levelsOf({
     endedSyncs: () => syncBase.notifier.held.ended,
     waitingTransactions: base.db.waiting,
     database: base.db.pool,
+    replicas: base.db.replicas?.states,
     caches() {
       const { events, rooms: inMemory, others } = roomBase.budget.uses
       return { events, rooms: inMemory, others, sessions: base.sessions.uses }

@@ -14,6 +14,7 @@ import { examineIdentity } from './doctor/identity.ts'
 import { examineMail } from './doctor/mail.ts'
 import { examineProxy } from './doctor/proxy.ts'
 import { PROXIES, proxySettings } from './doctor/proxy-settings.ts'
+import { examineReplicas } from './doctor/replicas.ts'
 import { countOf, jsonReport, printReport } from './doctor/report.ts'
 import { examineServers } from './doctor/servers.ts'
 import { examineSetup } from './doctor/setup.ts'
@@ -82,15 +83,16 @@ export async function examineInside(
   timeServer: string,
 ): Promise<readonly Section[]> {
   const { config, names, now } = examination
-  const [setup, clock, database, messages] = await Promise.all([
+  const [setup, clock, database, replicas, messages] = await Promise.all([
     examineSetup(config, host.nodeVersion, now),
     examineClock(names, timeServer, now),
     examineDatabase(config, now),
+    examineReplicas(config),
     isIdentityServed(config) ? Promise.all([examineMail(config), examineSms(examination)]) : [],
   ])
   return [
     { title: 'This machine', findings: [...setup, clock] },
-    { title: 'Database', findings: database },
+    { title: 'Database', findings: [...database, ...replicas] },
     ...(messages.length > 0 ? [{ title: 'Mail and text messages', findings: messages }] : []),
   ]
 }

@@ -37,6 +37,7 @@ export function contradictions(given: AllGiven): Problem[] {
     ...needs(given, 'https.certificate_file', () => true, ['https.key_file']),
     ...needs(given, 'https.key_file', () => true, ['https.certificate_file']),
     ...needs(given, 'cluster.secret', () => true, ['database.url']),
+    ...needs(given, 'database.replicas', (value) => (value as readonly string[]).length > 0, ['database.url']),
     ...needs(given, 'calls.turn.user', () => true, ['calls.turn.password']),
     ...needs(given, 'calls.livekit.url', () => true, ['calls.livekit.api_key', 'calls.livekit.api_secret']),
     ...needs(given, 'ldap.bind_dn', () => true, ['ldap.bind_password']),

@@ -2,6 +2,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/db.ts'
+import { surveys } from '../../store/db/whole-tables.ts'
 import { isKnownServer, listKnownServers, listRoomsOfServer } from '../../store/federation/known-servers.ts'
 import type { Outgoing } from '../federation/outgoing.ts'
 
@@ -81,7 +82,7 @@ export function createFederationDesk({
 
   return {
     async list({ from, limit, isDescending, order, term }) {
-      const names = new Set(await listKnownServers({ query: db.scan }, serverName))
+      const names = new Set(await listKnownServers(surveys(db), serverName))
       for (const server of outgoing.servers()) names.add(server)
       const part = term?.toLowerCase()
       const found = [...names].filter((name) => part === undefined || name.includes(part)).map(viewOf)
@@ -100,7 +101,7 @@ export function createFederationDesk({
     },
     async rooms(server, page) {
       await mustKnow(server)
-      const { rooms, total } = await listRoomsOfServer({ query: db.scan }, server, page)
+      const { rooms, total } = await listRoomsOfServer(surveys(db), server, page)
       const end = page.from + rooms.length
       return {
         rooms: rooms.map((room) => ({ ...room })),

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { forEachState } from '../../core/state/trie.ts'
 import type { Database } from '../../store/db/db.ts'
-import { wholeTables } from '../../store/db/whole-tables.ts'
+import { surveys, wholeTables } from '../../store/db/whole-tables.ts'
 import {
   describeAllRooms,
   describeRooms,
@@ -70,7 +70,7 @@ const DETAILED_TYPES = [...VIEWED_TYPES, 'm.room.tombstone'] as const
 
 export function createRoomDesk(parts: RoomDeskParts): RoomDesk {
   const { db, clock, registry, events } = parts
-  const patient = { query: db.scan }
+  const patient = surveys(db)
 
   /** What a page shows of its rooms, in their order. */
   async function viewsOf(page: readonly ListedRoom[]): Promise<RoomView[]> {

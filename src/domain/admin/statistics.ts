@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import { countActiveUsers } from '../../store/accounts/user-survey.ts'
 import type { Database } from '../../store/db/db.ts'
+import { surveys } from '../../store/db/whole-tables.ts'
 import { estimateRoomSizes } from '../../store/rooms/room-sizes.ts'
 import { listScheduledTasks, type TaskQuery } from '../../store/rooms/scheduled-tasks.ts'
 import type { Sessions } from '../accounts/sessions.ts'
@@ -42,7 +43,7 @@ export function createStatistics(deps: {
     // If the write fails, it is repeated later.
     await sessions.flush().catch(() => {})
     const begun = performance.now()
-    latest = await countActiveUsers({ query: db.scan }, clock.now() - MONTH_MS)
+    latest = await countActiveUsers(surveys(db), clock.now() - MONTH_MS)
     const rest = REST_FOR_WORK * (performance.now() - begun)
     nextAt = clock.now() + Math.min(Math.max(rest, LEAST_REST_MS), COUNTED_EVERY_MS)
     return latest
@@ -56,7 +57,7 @@ export function createStatistics(deps: {
       return latest
     },
     async roomSizes() {
-      const sizes = await estimateRoomSizes({ query: db.scan }, EVENTS_SAMPLED, ROOMS_SHOWN)
+      const sizes = await estimateRoomSizes(surveys(db), EVENTS_SAMPLED, ROOMS_SHOWN)
       return sizes.map((size) => ({ ...size }))
     },
     async tasks(query) {

@@ -15,7 +15,7 @@ import {
 } from '../../store/accounts/user-survey.ts'
 import { findThreepidOwner, listUserThreepids } from '../../store/accounts/user-threepids.ts'
 import { findUserNids } from '../../store/accounts/users.ts'
-import { wholeTables } from '../../store/db/whole-tables.ts'
+import { surveys, wholeTables } from '../../store/db/whole-tables.ts'
 import { getMemberships, getRooms, type Membership } from '../../store/rooms/rooms.ts'
 import type { Deactivation } from '../accounts/deactivation.ts'
 import type { Passwords } from '../accounts/passwords.ts'
@@ -82,7 +82,7 @@ export function createUserDesk(
     async search(name) {
       const wanted = { name, userId: undefined, isGuest: undefined, isAdmin: undefined, isDeactivated: undefined }
       const page = { order: 'name', isDescending: false, from: 0, limit: DEFAULT_LIMIT } as const
-      const { users } = await surveyUsers({ query: db.scan }, { ...wanted, isLocked: undefined }, page)
+      const { users } = await surveyUsers(surveys(db), { ...wanted, isLocked: undefined }, page)
       return users.map((user) => ({
         name: user.user_id,
         is_guest: user.is_guest,

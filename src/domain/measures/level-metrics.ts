@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { CacheUses } from '../../core/byte-budget.ts'
 import type { PoolUse } from '../../store/db/db.ts'
+import type { ReplicaState } from '../../store/db/replicas.ts'
 
 /** Values that go up and down. */
 export interface Levels {
@@ -25,6 +26,7 @@ export interface Levels {
   /** When the last backup ended, in ms; undefined if there was none. */
   lastBackup?(): Promise<number | undefined>
   readonly database?: () => PoolUse
+  readonly replicas?: (() => readonly ReplicaState[]) | undefined
   readonly caches?: () => Readonly<Record<'events' | 'rooms' | 'others' | 'sessions', Readonly<CacheUses>>>
   readonly sending?: () => SendingLevels
   /** When the first event was made that some server has not been sent, in ms; undefined if all have been. */
@@ -157,7 +159,7 @@ function generalLevels({ one }: Gauges): void {
   )
 }
 
-function queueLevels({ one, each }: Gauges): void {
+function queueLevels({ one, each, counts }: Gauges): void {
   const pending = 'synapse_federation_transaction_queue_pending'
   one('hearth_waiting_peer_requests', 'Requests of other servers that wait for their turn.', (levels) =>
     levels.waitingPeerRequests(),
@@ -211,6 +213,20 @@ function queueLevels({ one, each }: Gauges): void {
     const { open = 0, idle = 0 } = database?.() ?? {}
     return { busy: open - idle, idle }
   })
+  const ofReplicas = (levels: Levels, read: (state: ReplicaState) => number) =>
+    Object.fromEntries((levels.replicas?.() ?? []).map((state) => [state.name, read(state)]))
+  each(
+    'hearth_replica_used',
+    'Whether a replica answers reads; 0 while it is away, or too far behind.',
+    'replica',
+    (levels) => ofReplicas(levels, ({ isUsed }) => (isUsed ? 1 : 0)),
+  )
+  each('hearth_replica_lag_seconds', 'How far a replica is behind, to half a second.', 'replica', (levels) =>
+    ofReplicas(levels, ({ lagSeconds }) => lagSeconds),
+  )
+  counts('hearth_replica_reads_total', 'Reads that a replica answered.', 'replica', (levels) =>
+    ofReplicas(levels, ({ reads }) => reads),
+  )
 }
 
 function cacheLevels({ each, counts }: Gauges): void {

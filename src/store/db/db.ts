@@ -9,6 +9,7 @@ import {
   unavailable,
   type Values,
 } from './connection.ts'
+import { openReplicas, type Replicas, type ReplicasOptions } from './replicas.ts'
 import { WIRE_TYPES } from './wire-types.ts'
 
 export { DiskFull, type Reader } from './connection.ts'
@@ -34,6 +35,8 @@ export interface Database extends Reader {
    * machine, the last ones may not have happened, unless a transaction of `tx` was committed after them.
    */
   asyncCommits(): Tx & { close(): Promise<void> }
+  /** Where what decides nothing is read, if there are replicas. */
+  readonly replicas: Replicas | undefined
   /** How many transactions and scans wait for a pool connection. */
   waiting(): number
   pool(): PoolUse
@@ -70,6 +73,8 @@ export interface DatabaseOptions {
   readonly mayWrite?: (() => boolean) | undefined
   /** Nothing can be written through these connections: neither this process nor Postgres lets it. */
   readonly readsOnly?: true | undefined
+  /** Streaming replicas, by their connection strings. */
+  readonly replicas?: (Pick<ReplicasOptions, 'heard'> & { readonly urls: readonly string[] }) | undefined
 }
 
 const BULK_CONNECTIONS = 2
@@ -80,8 +85,7 @@ const never = (): boolean => false
 export function openDatabase(options: DatabaseOptions): Database {
   const { observer, readsOnly } = options
   const mayWrite = readsOnly ? never : options.mayWrite
-  const config: pg.ClientConfig = {
-    ...options.connection,
+  const settings: pg.ClientConfig = {
     application_name: options.name ?? 'hearth',
     // Queries are small and their plans do not depend on the parameters: planning takes longer than running. They look rows up by key.
     // Without enable_seqscan=off, a plan made while a table was small would scan the table until it is analyzed.
@@ -89,6 +93,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     statement_timeout: options.statementTimeoutMs ?? 60_000,
     connectionTimeoutMillis: 5_000,
   }
+  const config: pg.ClientConfig = { ...options.connection, ...settings }
   const reads = new PipelinedConnection(config, { answered: observer && ((seconds) => observer.read('read', seconds)) })
   const answered = observer && ((seconds: number) => observer.read('bulk', seconds))
   const bulk = new PipelinedConnections(config, { count: BULK_CONNECTIONS, answered })
@@ -96,6 +101,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({ ...config, pipeline: true, types: WIRE_TYPES, max: options.poolSize } as pg.PoolConfig)
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', () => {})
+  const replicas = options.replicas && replicasOf(options.replicas, settings, reads)
+  if (replicas !== undefined) owned.push(replicas)
 
   return {
     query: (text, values) => reads.query(text, values),
@@ -121,6 +128,7 @@ export function openDatabase(options: DatabaseOptions): Database {
         mayWrite === undefined || mayWrite() ? connection.query(text, values) : Promise.reject(unavailable())
       return { query, close: () => connection.close() } as Tx & { close(): Promise<void> }
     },
+    replicas,
     waiting: () => pool.waitingCount,
     pool: () => ({ open: pool.totalCount, idle: pool.idleCount }),
     async close() {
@@ -128,6 +136,16 @@ export function openDatabase(options: DatabaseOptions): Database {
       await pool.end()
     },
   }
+}
+
+/** Undefined without any: nobody asks then how far they are. */
+function replicasOf(
+  { urls, heard }: NonNullable<DatabaseOptions['replicas']>,
+  settings: pg.ClientConfig,
+  primary: Reader,
+): Replicas | undefined {
+  const connections = urls.map((connectionString) => ({ connectionString, ...settings }))
+  return connections.length === 0 ? undefined : openReplicas({ connections, primary, heard })
 }
 
 async function transaction<T>(

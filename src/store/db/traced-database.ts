@@ -43,6 +43,7 @@ export function traceDatabase(db: Database, trace: TraceStatement): Database {
       const { query: write } = reader('writer without sync', connection)
       return { query: write, close: () => connection.close() } as Tx & { close(): Promise<void> }
     },
+    replicas: db.replicas,
     waiting: db.waiting,
     pool: db.pool,
     close: db.close,

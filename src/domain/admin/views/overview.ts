@@ -1,5 +1,6 @@
 import type { Database } from '../../../store/db/db.ts'
 import { measureServer, type ServerSize } from '../../../store/db/server-size.ts'
+import { surveys } from '../../../store/db/whole-tables.ts'
 import { type Lagging, surveyDestinations } from '../../../store/federation/federation-destinations.ts'
 import type { Clock } from '../../clock.ts'
 import {
@@ -40,7 +41,7 @@ export function createOverview(deps: {
   readonly since: number
 }): Overview {
   const { db, clock, metrics, statistics, since } = deps
-  const whole = { query: db.scan }
+  const whole = surveys(db)
   // Many operators may look every two seconds; all of them are shown the same measurement.
   const sizes = measuredEvery(SIZE_MEASURED_EVERY_MS, clock, () => measureServer(whole))
   const lagging = measuredEvery(LAGGING_COUNTED_EVERY_MS, clock, () =>

@@ -1,7 +1,8 @@
 import type { EventMatcher } from '../../../core/filter.ts'
 import { groupBy } from '../../../core/group-by.ts'
 import { wordsOf } from '../../../core/search-words.ts'
-import type { Reader } from '../../../store/db/db.ts'
+import type { Database, Reader } from '../../../store/db/db.ts'
+import { searches } from '../../../store/db/whole-tables.ts'
 import { getAggregations } from '../../../store/events/relations.ts'
 import { findMatches, type SearchKind, type SearchMatch } from '../../../store/events/search.ts'
 import type { Requester } from '../../accounts/requester.ts'
@@ -52,7 +53,7 @@ export interface Hits {
 export type FindHits = (by: Requester, wish: SearchWish, token: SearchToken | undefined) => Promise<Hits>
 
 export interface FindHitsParts {
-  readonly db: Reader
+  readonly db: Reader & Partial<Pick<Database, 'replicas'>>
   readonly events: EventCache
   readonly access: RoomAccess
   readonly registry: RoomRegistry
@@ -164,7 +165,7 @@ export function createFindHits(parts: FindHitsParts): FindHits {
     const roomNids = await roomsOf(by, wish.filter, token)
     if (roomNids.length === 0) return []
     const query = { words, kinds: wish.kinds, roomNids, before, limit }
-    return findMatches(db, query, roomNids.length <= MAX_ROOMS_IN_SEARCH_INDEX)
+    return findMatches(searches(db), query, roomNids.length <= MAX_ROOMS_IN_SEARCH_INDEX)
   }
 
   return async (by, wish, token) => {

@@ -1,6 +1,6 @@
 import type { RelatedBy } from '../../../core/filter.ts'
 import type { Database } from '../../../store/db/db.ts'
-import { getTimelineBackwards, getTimelineForwards } from '../../../store/events/events.ts'
+import { type EventRow, getTimelineBackwards, getTimelineForwards } from '../../../store/events/events.ts'
 import type { Clock } from '../../clock.ts'
 import { MAX_EVENT_PAGE_BYTES } from '../../limits/answers.ts'
 import { MAX_FILLS_PER_REQUEST, MAX_HISTORY_WAIT_MS } from '../../limits.ts'
@@ -8,7 +8,7 @@ import type { Backfill, GapOutcome, Opening } from '../backfill/backfill.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
-import type { RoomEvent } from '../room/room-event.ts'
+import { RoomEvent } from '../room/room-event.ts'
 import type { Viewer } from '../room/viewer.ts'
 import type { KeepRelated } from './related.ts'
 
@@ -68,9 +68,17 @@ export function createTimeline(parts: {
   readonly keepRelated: KeepRelated
 }): Timeline {
   const { db, events, access, clock, backfill, keepRelated } = parts
+  /** For what is further back than a room in memory reaches. */
+  const replicas = db.replicas?.caughtUp(db)
+  /** It does not go into the cache: it would displace what others read, and a redaction may come while it is on its way. */
+  const uncached = (row: EventRow): RoomEvent => events.get(row.event_nid) ?? new RoomEvent(row)
 
   async function read({ room, direction, after, upTo }: Stretch, count: number): Promise<readonly RoomEvent[]> {
     const kept = room.timeline.filter(({ pos }) => pos > after && pos <= upTo)
+    if (replicas !== undefined && kept.length === 0) {
+      const readRows = direction === 'f' ? getTimelineForwards : getTimelineBackwards
+      return (await readRows(replicas, room.nid, after, upTo, count)).map(uncached)
+    }
     if (direction === 'f') {
       if (kept.length > 0 && kept[0]!.pos === after + 1) return room.eventsAt(kept.slice(0, count))
       const rows = await getTimelineForwards(db, room.nid, after, upTo, count)

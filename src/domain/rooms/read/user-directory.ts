@@ -1,6 +1,7 @@
 import type { Config } from '../../../config/schema.ts'
 import { userTermOf } from '../../../core/user-words.ts'
 import type { Database } from '../../../store/db/db.ts'
+import { searches } from '../../../store/db/whole-tables.ts'
 import { findUsers } from '../../../store/user-directory/find-users.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import {
@@ -47,7 +48,7 @@ export function createUserDirectory(parts: {
       const { words, server } = userTermOf(text.slice(0, MAX_DIRECTORY_TERM_CHARS), MAX_DIRECTORY_TERM_WORDS)
       if (!config.user_directory.enabled || words.length === 0) return { results: [], limited: false }
       const limit = Math.min(Math.max(1, wanted ?? DIRECTORY_RESULTS), MAX_DIRECTORY_RESULTS)
-      const found = await findUsers(db, {
+      const found = await findUsers(searches(db), {
         byNid: by.userNid,
         words,
         server,
