@@ -19,7 +19,9 @@ export async function examineReplicas({ database }: Config): Promise<readonly Fi
   const primary = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
   try {
     await primary.connect()
-    return await Promise.all(replicas.map((replica) => examine(primary, replica)))
+    const findings: Finding[] = []
+    for (const replica of replicas) findings.push(await examine(primary, replica))
+    return findings
   } catch {
     // That it does not answer is said elsewhere.
     return []
@@ -43,8 +45,8 @@ async function examine(primary: pg.Client, connectionString: string): Promise<Fi
         'remove it from database.replicas, or set it up again',
       )
     const behind = await bytesBehind(primary, facts.lsn ?? '0/0')
-    const [there, here] = await Promise.all([client, primary].map((one) => one.query(CONTENTS)))
-    if (JSON.stringify(there?.rows) !== JSON.stringify(here?.rows) && behind <= 0)
+    const [there, here] = [await client.query(CONTENTS), await primary.query(CONTENTS)]
+    if (JSON.stringify(there.rows) !== JSON.stringify(here.rows) && behind <= 0)
       return problem(subject, 'is a replica of another database', 'correct database.replicas')
     const text = `${(Math.max(0, behind) / 1024 / 1024).toFixed(1)} MB behind`
     return behind <= NEAR_BYTES
