@@ -97,6 +97,23 @@ describe('the members of a room who have rules of their own', () => {
     expect([found.byNid.get(3)?.member.displayName, found.byNid.has(4)]).toEqual(['Ann', false])
   })
 
+  it('are looked at once where their rules are as the default ones in the room', () => {
+    const elsewhere = () => compileRuleset({ own: { room: [{ id: '!other:x.example', actions: [] }] }, changes: {} })
+    for (const userNid of [10, 11, 12]) change(userNid, elsewhere())
+    expect([look()[0].byNid.size, asked.length]).toEqual([MEMBERS - 3, MEMBERS])
+    enter(3, 'Ann')
+    expect(look()[1]).toEqual([3])
+    // Their rules may have changed while they were away.
+    localMembers.delete(10)
+    mentionables = {}
+    look()
+    rules.set(10, keyword('kettle'))
+    enter(10)
+    expect([look()[0].byNid.has(10), asked]).toEqual([true, [10]])
+    change(11, keyword('kettle'))
+    expect([look()[0].byNid.size, asked]).toEqual([MEMBERS - 1, [11]])
+  })
+
   it('are looked at again if it is unknown who changed', () => {
     look()
     news.missed()
@@ -107,11 +124,11 @@ describe('the members of a room who have rules of their own', () => {
 
   it('are deaf to those whom they ignore, from then until they cease to', () => {
     const spammer = '@spam:x.example' as UserId
-    expect(look()[0].deafTo(spammer).size).toBe(0)
+    expect(look()[0].deafTo(spammer).all.size).toBe(0)
     change(5, withoutSenders(keyword('Kessel'), new Set([spammer])))
-    expect([...look()[0].deafTo(spammer).keys()]).toEqual([5])
+    expect([...look()[0].deafTo(spammer).all]).toEqual([5])
     expect(sizes(look()[0])).toEqual([50, 50])
     change(5, keyword('Kessel'))
-    expect(look()[0].deafTo(spammer).size).toBe(0)
+    expect(look()[0].deafTo(spammer).all.size).toBe(0)
   })
 })

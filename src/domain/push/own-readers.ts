@@ -27,7 +27,14 @@ export interface OwnReaders {
   readonly byNid: ReadonlyMap<number, OwnReader>
   readonly groups: Iterable<RuleGroup>
   /** The readers who ignore a sender. */
-  deafTo(sender: UserId): ReadonlyMap<number, OwnReader>
+  deafTo(sender: UserId): Deaf
+}
+
+/** The numbers of a room's members who ignore somebody. It is never changed. */
+export interface Deaf {
+  readonly all: ReadonlySet<number>
+  /** Those of them for whom messages count. */
+  readonly counting: ReadonlySet<number>
 }
 
 export interface OwnReadersOf {
@@ -40,6 +47,8 @@ export interface OwnReadersOf {
 const READERS_BYTES = 600
 const READER_BYTES = 300
 const GROUP_BYTES = 1_000
+/** Of a member who was looked at and is none of them. */
+const DEFAULT_BYTES = 40
 /** Bytes of rules for each character of their text. The budget may drop them elsewhere while they are used here. */
 const RULE_CHARACTER_BYTES = 12
 /** The same for an id in a list of ignored users. */
@@ -48,7 +57,8 @@ const IGNORED_BYTES = 120
 const MAX_SENDERS = 1_000
 const SENDER_BYTES = 200
 
-const NONE: ReadonlyMap<number, OwnReader> = new Map()
+const NOBODY: ReadonlySet<number> = new Set()
+const NONE: Deaf = { all: NOBODY, counting: NOBODY }
 
 /** Keeps the readers of rooms: a change of rules or of a membership costs what it changes. */
 export function createOwnReaders({
@@ -79,7 +89,7 @@ export function createOwnReaders({
       if (readers.members !== members) readers.keepOnly(room.localMembers)
       const missing: number[] = []
       const look = (member: LocalMember | undefined) => {
-        if (!member || readers.byNid.has(member.userNid) || !pushRules.hasOwn(member.userNid)) return
+        if (!member || readers.knows(member.userNid) || !pushRules.hasOwn(member.userNid)) return
         const rules = rulesOf(member.userNid)
         if (rules) readers.add(member, rules.inRoom(room.id))
         else missing.push(member.userNid)
@@ -116,21 +126,26 @@ class RoomReaders implements OwnReaders {
   version = -1
   bytes = READERS_BYTES
   readonly byNid = new Map<number, OwnReader>()
+  /** Members with own rules that are as the default ones in this room. */
+  readonly #defaults = new Set<number>()
   readonly #groups = new Map<string, GrowingGroup>()
   readonly #ignorers = new Map<number, OwnReader>()
-  readonly #deafTo = new Map<string, ReadonlyMap<number, OwnReader>>()
+  readonly #deafTo = new Map<string, Deaf>()
 
   get groups(): Iterable<RuleGroup> {
     return this.#groups.values()
   }
 
-  deafTo(sender: UserId): ReadonlyMap<number, OwnReader> {
+  knows(userNid: number): boolean {
+    return this.byNid.has(userNid) || this.#defaults.has(userNid)
+  }
+
+  deafTo(sender: UserId): Deaf {
     if (this.#ignorers.size === 0) return NONE
     const known = this.#deafTo.get(sender)
     if (known) return known
     if (this.#deafTo.size >= MAX_SENDERS) this.#forgetSenders()
-    const deaf = [...this.#ignorers].filter(([, { ignored }]) => ignored!.has(sender))
-    const found = deaf.length === 0 ? NONE : new Map(deaf)
+    const found = deafAmong(this.#ignorers, sender)
     this.#deafTo.set(sender, found)
     this.bytes += senderBytes(found)
     return found
@@ -138,7 +153,11 @@ class RoomReaders implements OwnReaders {
 
   add(member: LocalMember, rules: RoomRules): void {
     const { ignored, countsMessages, standing } = rules
-    if (standing === 'default' && !ignored) return
+    if (standing === 'default' && !ignored) {
+      this.#defaults.add(member.userNid)
+      this.bytes += DEFAULT_BYTES
+      return
+    }
     const group = standing === 'own' ? this.#groupOf(rules) : undefined
     const reader: OwnReader = { member, group, isOwn: standing !== 'default', ignored, countsMessages }
     this.byNid.set(member.userNid, reader)
@@ -150,6 +169,7 @@ class RoomReaders implements OwnReaders {
   }
 
   remove(userNid: number): void {
+    if (this.#defaults.delete(userNid)) this.bytes -= DEFAULT_BYTES
     const reader = this.byNid.get(userNid)
     if (!reader) return
     this.byNid.delete(userNid)
@@ -171,6 +191,7 @@ class RoomReaders implements OwnReaders {
   /** Removes who is no member any more, and who became another: by a new name, for example. */
   keepOnly(members: ReadonlyMap<number, LocalMember>): void {
     for (const [userNid, { member }] of this.byNid) if (members.get(userNid) !== member) this.remove(userNid)
+    for (const userNid of this.#defaults) if (!members.has(userNid)) this.remove(userNid)
   }
 
   #groupOf(rules: RoomRules): GrowingGroup {
@@ -188,6 +209,19 @@ class RoomReaders implements OwnReaders {
   }
 }
 
+function deafAmong(ignorers: ReadonlyMap<number, OwnReader>, sender: UserId): Deaf {
+  const all = new Set<number>()
+  const counting = new Set<number>()
+  for (const [userNid, { ignored, countsMessages }] of ignorers) {
+    if (!ignored!.has(sender)) continue
+    all.add(userNid)
+    if (countsMessages) counting.add(userNid)
+  }
+  if (all.size === 0) return NONE
+  return { all, counting: counting.size === all.size ? all : counting }
+}
+
 const readerBytes = ({ ignored }: OwnReader): number => READER_BYTES + (ignored?.size ?? 0) * IGNORED_BYTES
 const groupBytes = ({ rules }: RuleGroup): number => GROUP_BYTES + rules.length * RULE_CHARACTER_BYTES
-const senderBytes = (found: ReadonlyMap<number, OwnReader>): number => SENDER_BYTES + found.size * 40
+const senderBytes = ({ all, counting }: Deaf): number =>
+  SENDER_BYTES + (all.size + (counting === all ? 0 : counting.size)) * 40

@@ -6,7 +6,7 @@ import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { MAIN_THREAD, namedThread } from '../rooms/room/threads.ts'
 import type { UnreadNews } from '../rooms/write/unread-news.ts'
-import { type Mark, type RoomUnread, totalOf, type UnreadCounts } from './unread-mark.ts'
+import { type Arrival, type Mark, type RoomUnread, totalOf, type UnreadCounts } from './unread-mark.ts'
 import { createUnreadMarks } from './unread-marks.ts'
 
 export type { RoomUnread, UnreadCounts } from './unread-mark.ts'
@@ -19,8 +19,8 @@ interface RoomCount {
 /**
  * Unread counts by arithmetic. A room counts the notifiable events of its main timeline; the unread count is the count now minus the count
  * at the last event read. Events in threads are one row each, for all readers together. Sending counts as reading the thread, or the main
- * timeline. Kept one by one are mentions, and what users with own push rules make of events; an event whose sender is ignored is one row,
- * for all who ignore them. (docs/decisions/0003)
+ * timeline. Kept one by one are mentions, and what users with own push rules make of events. What ignored users say is subtracted when it
+ * is read. (docs/decisions/0003)
  */
 export interface Unread {
   /** Main timeline and threads together. @param rooms the rooms and their current counts of notifiable events */
@@ -43,6 +43,8 @@ export interface Unread {
   forgetAll(): void
 }
 
+/** What an event is to those who ignore its sender. */
+const IGNORED = { notifies: false, highlights: false }
 const NOTHING: RoomUnread = { main: { notification_count: 0, highlight_count: 0 }, threads: new Map() }
 
 export function createUnread(parts: {
@@ -91,8 +93,8 @@ export function createUnread(parts: {
       const sent = isOwnMembership ? '' : rootId || MAIN_THREAD
       marks.change({ roomNid, pos, apply: (mark) => mark.read(event, sent) }, senderNid)
       if (!news) return
-      const { counts, noticed } = news
-      const arrive = (mark: Mark, userNid: number, to?: UnreadNews['noticed'][number]): boolean => {
+      const { counts, noticed, deaf } = news
+      const arrive = (mark: Mark, userNid: number, to?: Arrival['noticed']): boolean => {
         if (userNid !== senderNid) mark.arrived({ pos, rootId, counts, noticed: to })
         return true
       }
@@ -100,10 +102,13 @@ export function createUnread(parts: {
         for (const one of noticed) {
           marks.change({ roomNid, pos, apply: (mark, userNid) => arrive(mark, userNid, one) }, one.userNid)
         }
+        const ignored = { roomNid, pos, apply: (mark: Mark, userNid: number) => arrive(mark, userNid, IGNORED) }
+        for (const userNid of deaf) marks.change(ignored, userNid)
         return
       }
       const byUser = new Map(noticed.map((one) => [one.userNid, one]))
-      marks.change({ roomNid, pos, apply: (mark, userNid) => arrive(mark, userNid, byUser.get(userNid)) })
+      const noticedBy = (userNid: number) => byUser.get(userNid) ?? (deaf.has(userNid) ? IGNORED : undefined)
+      marks.change({ roomNid, pos, apply: (mark, userNid) => arrive(mark, userNid, noticedBy(userNid)) })
     },
     redacted({ roomNid, pos: at, counted, isInMain }, pos) {
       marks.change({ roomNid, pos, apply: (mark) => isInMain && mark.redacted(at, counted) })

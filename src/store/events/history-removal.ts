@@ -1,7 +1,7 @@
 import type { Reader, Tx } from '../db/db.ts'
 import { deleteSearchTexts } from './search.ts'
 
-// Tables: event, client_txn, highlight, unread_event, ignored_event, thread_event, event_gap, event_relation, thread; read: room, receipt, room_member, account
+// Tables: event, client_txn, highlight, unread_event, thread_event, event_gap, event_relation, thread; read: room, receipt, room_member, account
 
 /** An event in the part of a timeline that is to be removed. */
 export interface OldEvent {
@@ -49,7 +49,7 @@ export async function newestOwnEvents(reader: Reader, roomNid: number, upTo: num
 
 async function dropPlaces(
   tx: Tx,
-  table: 'unread_event' | 'ignored_event' | 'thread_event',
+  table: 'unread_event' | 'thread_event',
   roomNid: number,
   eventNids: readonly number[],
 ): Promise<void> {
@@ -70,7 +70,6 @@ export async function removeEvents(
   await tx.query('DELETE FROM highlight WHERE room_nid = $1 AND event_nid = ANY($2::bigint[])', [roomNid, eventNids])
   await deleteSearchTexts(tx, eventNids)
   await dropPlaces(tx, 'unread_event', roomNid, eventNids)
-  await dropPlaces(tx, 'ignored_event', roomNid, eventNids)
   await dropPlaces(tx, 'thread_event', roomNid, eventNids)
   await tx.query('DELETE FROM event_gap WHERE room_nid = $1 AND event_nid = ANY($2::bigint[])', [roomNid, eventNids])
   const rows = await tx.query<{ event_nid: number; is_recent: boolean }>(

@@ -1,6 +1,6 @@
 import type { Column, Parameters } from '../db/parameters.ts'
 
-// Tables: thread_event, unread_thread, uncounted_event, unread_event, ignored_event, counted_from
+// Tables: thread_event, unread_thread, uncounted_event, unread_event, counted_from
 
 /** A new event in a thread. */
 export interface ThreadEventWrite {
@@ -19,15 +19,6 @@ export interface UnreadEventWrite extends Omit<ThreadEventWrite, 'senderNid'> {
   readonly highlights: boolean
 }
 
-/** An event that counts, and whose sender somebody in the room ignores. */
-export interface IgnoredEventWrite {
-  readonly roomNid: number
-  readonly pos: number
-  readonly senderNid: number
-  readonly eventNid: number
-  readonly rootId: string
-}
-
 /** An event of the timeline that is redacted. */
 export interface RedactedPlace {
   readonly roomNid: number
@@ -42,14 +33,13 @@ export interface RedactedPlace {
 export interface UnreadBatch {
   readonly threads: readonly ThreadEventWrite[]
   readonly noticed: readonly UnreadEventWrite[]
-  readonly ignored: readonly IgnoredEventWrite[]
   /** Without events of this batch that are in a thread. */
   readonly redacted: readonly RedactedPlace[]
   /** Users who left a room. */
   readonly left: readonly { readonly userNid: number; readonly roomNid: number }[]
 }
 
-export const NO_UNREAD: UnreadBatch = { threads: [], noticed: [], ignored: [], redacted: [], left: [] }
+export const NO_UNREAD: UnreadBatch = { threads: [], noticed: [], redacted: [], left: [] }
 
 const IN_ADVANCED = 'room_nid IN (SELECT room_nid FROM advanced)'
 
@@ -73,14 +63,6 @@ const UNREAD_EVENT: readonly Column<UnreadEventWrite>[] = [
   ['counts', 'int', (event) => bit(event.counts)],
 ]
 
-const IGNORED_EVENT: readonly Column<IgnoredEventWrite>[] = [
-  ['room_nid', 'bigint', (event) => event.roomNid],
-  ['room_pos', 'bigint', (event) => event.pos],
-  ['sender_nid', 'bigint', (event) => event.senderNid],
-  ['event_nid', 'bigint', (event) => event.eventNid],
-  ['root_id', 'text', (event) => event.rootId],
-]
-
 const REDACTED: readonly Column<RedactedPlace>[] = [
   ['room_nid', 'bigint', (event) => event.roomNid],
   ['room_pos', 'bigint', (event) => event.pos],
@@ -93,11 +75,10 @@ const LEFT: readonly Column<UnreadBatch['left'][number]>[] = [
 ]
 
 /** The parts of a batch's statement that keep unread counts; none for plain messages. */
-export function unreadParts(p: Parameters, { threads, noticed, ignored, redacted, left }: UnreadBatch): string[] {
+export function unreadParts(p: Parameters, { threads, noticed, redacted, left }: UnreadBatch): string[] {
   return [
     ...(threads.length > 0 ? insertThreads(p, threads) : []),
     ...(noticed.length > 0 ? [insertNoticed(p, noticed)] : []),
-    ...(ignored.length > 0 ? [insertIgnored(p, ignored)] : []),
     ...(redacted.length > 0 ? uncount(p, redacted) : []),
     ...(left.length > 0 ? forget(p, left) : []),
   ]
@@ -120,12 +101,6 @@ function insertNoticed(p: Parameters, noticed: readonly UnreadEventWrite[]): str
     SELECT ${names} FROM ${p.table(noticed, 'n', UNREAD_EVENT)} WHERE n.${IN_ADVANCED})`
 }
 
-function insertIgnored(p: Parameters, ignored: readonly IgnoredEventWrite[]): string {
-  const names = IGNORED_EVENT.map(([name]) => name).join(', ')
-  return `ignored AS (INSERT INTO ignored_event (${names})
-    SELECT ${names} FROM ${p.table(ignored, 'n', IGNORED_EVENT)} WHERE n.${IN_ADVANCED})`
-}
-
 /** The statement sees the threads as they were before it. */
 function uncount(p: Parameters, redacted: readonly RedactedPlace[]): string[] {
   const isThat = (alias: string) => `${alias}.room_nid = d.room_nid AND ${alias}.room_pos = d.room_pos`
@@ -135,7 +110,6 @@ function uncount(p: Parameters, redacted: readonly RedactedPlace[]): string[] {
     `uncounted AS (INSERT INTO uncounted_event (room_nid, room_pos) SELECT room_nid, room_pos FROM dropped d
        WHERE counted = 1 AND NOT EXISTS (SELECT FROM thread_event t WHERE ${isThat('t')}) ON CONFLICT DO NOTHING)`,
     `unnoticed AS (DELETE FROM unread_event u USING dropped d WHERE ${isThat('u')})`,
-    `unignored AS (DELETE FROM ignored_event i USING dropped d WHERE ${isThat('i')})`,
   ]
 }
 

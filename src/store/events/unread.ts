@@ -1,8 +1,8 @@
 import type { RoomId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: counted_from, unread_event; read: room, room_member, receipt, event, thread_event, unread_thread, uncounted_event, ignored_event,
-// ignored_sender, matrix_user
+// Tables: counted_from, unread_event; read: room, room_member, receipt, event, thread_event, unread_thread, uncounted_event, ignored_sender,
+// matrix_user
 
 /** Up to where a user has read a room's main timeline, as a timeline position. */
 export interface ReadMark {
@@ -61,20 +61,39 @@ export interface UnreadRow {
   readonly own_highlights: number
 }
 
+/** The users whom a user ignores, or ignored: in the list that is given, or noted. */
+const EVER_IGNORED = `SELECT u.user_nid FROM matrix_user u WHERE u.user_id IN (
+  SELECT unnest($4::text[]) UNION ALL SELECT sender_id FROM ignored_sender WHERE user_nid = $1)`
+
 /**
- * Events whose sender the user ignored when they came: they count for all, and for the user they do not. Of senders of a list from before
- * that was noted only the list is known. All look-ups are by keys, however long the lists are.
+ * Whether the user ignored the sender of the event `e` when it came, and nothing else is kept of it for them. Of senders of a list from
+ * before that was noted only the list is known. What is read once is read first; the rest is by keys.
  */
-const IGNORED_EVENTS = `SELECT i.room_pos, 0, 0, 1 FROM ignored_event i
-         CROSS JOIN LATERAL (SELECT user_id FROM matrix_user u WHERE u.user_nid = i.sender_nid OFFSET 0) sender
-         CROSS JOIN LATERAL (SELECT (
-           SELECT coalesce(s.until_nid >= i.event_nid, true) FROM ignored_sender s
-           WHERE s.user_nid = $1 AND s.sender_id = sender.user_id AND s.since_nid < i.event_nid
-           ORDER BY s.since_nid DESC LIMIT 1) AS is_noted OFFSET 0) noted
-         WHERE (cardinality($4::text[]) > 0 OR (SELECT EXISTS (SELECT FROM ignored_sender WHERE user_nid = $1)))
-           AND i.room_nid = place.room_nid AND i.root_id = place.root_id AND i.room_pos > place.from_pos
-           AND (is_noted OR ((sender.user_id IN (SELECT unnest($4::text[]))) IS TRUE AND NOT EXISTS (
-             SELECT FROM ignored_sender s WHERE s.user_nid = $1 AND s.sender_id = sender.user_id AND s.until_nid IS NULL OFFSET 0)))`
+const IS_FROM_IGNORED = `(SELECT cardinality($4::text[]) > 0 OR EXISTS (SELECT FROM ignored_sender WHERE user_nid = $1))
+  AND (e.sender_nid IN (${EVER_IGNORED})) IS TRUE
+  AND NOT EXISTS (SELECT FROM unread_event k WHERE k.user_nid = $1 AND k.room_nid = e.room_nid AND k.room_pos = e.room_pos OFFSET 0)
+  AND (SELECT coalesce(
+      (SELECT coalesce(s.until_nid >= e.event_nid, true) FROM ignored_sender s
+       WHERE s.user_nid = $1 AND s.sender_id = u.user_id AND s.since_nid < e.event_nid ORDER BY s.since_nid DESC LIMIT 1), false)
+    OR (u.user_id IN (SELECT unnest($4::text[])) AND NOT EXISTS (
+      SELECT FROM ignored_sender s WHERE s.user_nid = $1 AND s.sender_id = u.user_id AND s.until_nid IS NULL OFFSET 0))
+    FROM matrix_user u WHERE u.user_nid = e.sender_nid)`
+
+/**
+ * Events whose sender the user ignored when they came: they count for all, and for the user they do not. Nothing is written of them. In the
+ * main timeline an event counts where the room's count is one higher than at the event before it; those that MAIN looked through are
+ * looked at once more.
+ */
+const IGNORED_EVENTS = `SELECT e.room_pos, 0, 0, 1 FROM event e
+         WHERE place.root_id = '' AND e.room_nid = place.room_nid AND e.room_pos > place.base_pos
+           AND (e.stream_pos IS NULL OR e.stream_pos > 0) AND ${IS_FROM_IGNORED}
+           AND e.notifiable > (SELECT b.notifiable FROM event b WHERE b.room_nid = e.room_nid AND b.room_pos < e.room_pos
+             AND (b.stream_pos IS NULL OR b.stream_pos > 0) ORDER BY b.room_pos DESC LIMIT 1)
+           AND NOT EXISTS (SELECT FROM uncounted_event u WHERE u.room_nid = e.room_nid AND u.room_pos = e.room_pos OFFSET 0)
+         UNION ALL
+         SELECT e.room_pos, 0, 0, 1 FROM thread_event t JOIN event e USING (room_nid, room_pos)
+         WHERE place.root_id <> '' AND t.room_nid = place.room_nid AND t.root_id = place.root_id AND t.room_pos > place.base_pos
+           AND t.counts = 1 AND ${IS_FROM_IGNORED}`
 
 /**
  * What is unread for a user in rooms, in the main timeline and in those threads that are not read. Rooms that the user was never in are

@@ -40,8 +40,8 @@ it('counts an event once that was read from the database before this process hea
   expect((await unread.count(bobNid, roomNid, notifiable)).main).toEqual(counted)
   const senderNid = await nidOf(alice.userId)
   const event = { roomNid, pos, senderNid, type: 'm.room.message', pdu: {} } as RoomEvent
-  const noticed = { userNid: bobNid, notifies: true, highlights: true, isIgnored: false }
-  const news: UnreadNews = { eventNid, pos, senderNid, rootId: '', counts: true, noticed: [noticed] }
+  const noticed = { userNid: bobNid, notifies: true, highlights: true }
+  const news: UnreadNews = { eventNid, pos, senderNid, rootId: '', counts: true, noticed: [noticed], deaf: new Set() }
   unread.appended(event, news)
   expect((await unread.count(bobNid, roomNid, notifiable)).main).toEqual(counted)
   // One more counts.

@@ -319,17 +319,19 @@ describe('messages of somebody who is ignored', () => {
     for (const person of [bob, carol]) await ignore(person)
   })
 
-  it('do not count from then on, at one row for all who ignore them', async () => {
+  it('do not count from then on, and cost no row', async () => {
     await send(alice, mentions(bob))
     await ignore(bob, alice)
     await ignore(carol, alice)
     const root = await send(alice, mentions(bob, carol))
     await send(alice, inThread(root))
     await send(alice, {})
+    // What counts for nobody is not subtracted.
+    await send(alice, {}, 'm.reaction')
     expect(await main(bob)).toEqual(count(1, 1))
     expect(await threads(bob)).toBeUndefined()
     expect(await main(carol)).toEqual(count(1))
-    expect([await rowsOf(bob), await rowsOf(carol), await ignoredRows()]).toEqual([1, 0, 3])
+    expect([await rowsOf(bob), await rowsOf(carol), await ignoredRows()]).toEqual([1, 0, 0])
     await house.restart()
     expect(await main(bob)).toEqual(count(1, 1))
     expect(await total(carol)).toEqual(count(1))
@@ -340,7 +342,7 @@ describe('messages of somebody who is ignored', () => {
     await ignore(bob, alice)
     await send(alice, mentions(bob))
     await send(alice, {}, 'm.reaction')
-    expect([await rowsOf(bob), await ignoredRows()]).toEqual([0, 0])
+    expect(await rowsOf(bob)).toBe(0)
     await unmute(bob)
   })
 

@@ -8,7 +8,7 @@ import type { Branches } from '../room/branches.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
 import { NeedsRules } from '../write/needs.ts'
-import type { Noticed, Noticing } from '../write/noticing.ts'
+import { NO_NOTICE, type Notice, type Noticing } from '../write/noticing.ts'
 import { isShownOnlyInEffect, takesEffect } from '../write/redaction.ts'
 import type { Case } from './placing-case.ts'
 import { ALWAYS_LOOKED_AT, stateLookup } from './placing-checks.ts'
@@ -24,7 +24,7 @@ export interface Effects {
    * The event that it redacts, if that is missing or has no place yet. An outlier may be in a state, and is written again with its place.
    */
   readonly redactsEarly: EventId | undefined
-  readonly noticed: readonly Noticed[]
+  readonly notice: Notice
   /** The thread that it is in. */
   readonly rootId: string | undefined
 }
@@ -35,7 +35,7 @@ export const NO_EFFECTS: Effects = {
   redactedBy: [],
   isWithheld: false,
   redactsEarly: undefined,
-  noticed: [],
+  notice: NO_NOTICE,
   rootId: undefined,
 }
 
@@ -64,7 +64,7 @@ export async function effectsOf(
     redactedBy: await effective(branches, room, around.redactions, event),
     isWithheld: redacts === undefined && isShownOnlyInEffect(room, event),
     redactsEarly: target?.hasPlace ? undefined : named,
-    noticed: around.past ? [] : await noticedBy(noticing, room, event, state, thread),
+    notice: around.past ? NO_NOTICE : await noticedBy(noticing, room, event, state, thread),
     rootId: thread?.rootId,
   }
 }
@@ -91,7 +91,7 @@ async function noticedBy(
   event: RoomEvent,
   state: StateLookup,
   thread: EventThread | undefined,
-): Promise<readonly Noticed[]> {
+): Promise<Notice> {
   for (;;) {
     try {
       return noticing.of(room, event, state, thread)

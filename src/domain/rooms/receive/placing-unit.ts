@@ -8,6 +8,7 @@ import type { Extremity, Head } from '../room/head.ts'
 import type { MembershipChange } from '../room/room.ts'
 import { RoomEvent } from '../room/room-event.ts'
 import type { Located, StateLog } from '../room/state-log.ts'
+import { NO_NOTICE } from '../write/noticing.ts'
 import { redactedTarget, released } from '../write/redaction.ts'
 import { keyWrites, type Unit } from '../write/unit.ts'
 import { unreadNews } from '../write/unread-news.ts'
@@ -107,9 +108,9 @@ export function eventOf(one: Case, site: Site, streamPos: number, consequences?:
 }
 
 /** An event that was redacted before it came is unread for nobody. */
-function unreadOf(event: RoomEvent, { rootId, noticed, redactedBy }: Effects): Unit['unread'] {
+function unreadOf(event: RoomEvent, { rootId, notice, redactedBy }: Effects): Unit['unread'] {
   const isRedacted = redactedBy.length > 0
-  const news = unreadNews(event, rootId, !isRedacted && isNotifiable(event.pdu), isRedacted ? [] : noticed)
+  const news = unreadNews(event, rootId, !isRedacted && isNotifiable(event.pdu), isRedacted ? NO_NOTICE : notice)
   return news ? [news] : []
 }
 

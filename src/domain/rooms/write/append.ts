@@ -324,8 +324,8 @@ function buildOne(
   }
   const redaction = redactions.get(draft)
   if (redaction) collected.redactions.push(redaction.apply(event, state))
-  const noticed = parts.noticing.of(room, event, (type, stateKey) => state(type, stateKey)?.authPdu, thread)
-  const news = unreadNews(event, thread?.rootId, counts, noticed)
+  const notice = parts.noticing.of(room, event, (type, stateKey) => state(type, stateKey)?.authPdu, thread)
+  const news = unreadNews(event, thread?.rootId, counts, notice)
   if (news) collected.unread.push(news)
   return {
     version: head.version + 1,

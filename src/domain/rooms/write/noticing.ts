@@ -5,7 +5,7 @@ import { isNotifiable, type PushOutcome } from '../../../core/push/default-rules
 import { standsOutFor } from '../../../core/push/highlights.ts'
 import { type PushContext, PushedEvent } from '../../../core/push/pushed-event.ts'
 import { type DefaultsTried, outcomeForUser, type SharedOutcome } from '../../../core/push/shared-outcome.ts'
-import { createOwnReaders, type OwnReader, type RuleGroup } from '../../push/own-readers.ts'
+import { createOwnReaders, type Deaf, type OwnReader, type RuleGroup } from '../../push/own-readers.ts'
 import { powersOf } from '../../push/push-context.ts'
 import type { PushRules } from '../../push/rules.ts'
 import type { EventThread, ThreadFollowers } from '../../push/thread-followers.ts'
@@ -18,9 +18,18 @@ export interface Noticed {
   readonly userNid: number
   readonly notifies: boolean
   readonly highlights: boolean
-  /** Whether that is because the member ignores the sender. Then it is not kept for each member, but once. */
-  readonly isIgnored: boolean
 }
+
+/** Whom of a room an event is something else to than to all. */
+export interface Notice {
+  /** For each of them, a row is kept. */
+  readonly noticed: readonly Noticed[]
+  /** Members for whom the event would count, if they did not ignore its sender. Nothing is kept: it is found again when it is asked for. */
+  readonly deaf: ReadonlySet<number>
+}
+
+const NOBODY: ReadonlySet<number> = new Set()
+export const NO_NOTICE: Notice = { noticed: [], deaf: NOBODY }
 
 /** Decides for whom of a room an event stands out. */
 export interface Noticing extends Pick<ThreadFollowers, 'threadOf'> {
@@ -31,7 +40,7 @@ export interface Noticing extends Pick<ThreadFollowers, 'threadOf'> {
    * @param thread that the event is in
    * @throws NeedsRules while rules of members are not in memory
    */
-  of(room: Room, event: RoomEvent, state: StateLookup, thread: EventThread | undefined): Noticed[]
+  of(room: Room, event: RoomEvent, state: StateLookup, thread: EventThread | undefined): Notice
   /** Reads rules into memory. */
   load(userNids: readonly number[]): Promise<void>
 }
@@ -71,16 +80,12 @@ export function createNoticing({
       const found: Noticed[] = []
       const deaf = readers.deafTo(event.sender)
       const counts = byNid.size > 0 && isNotifiable(event.pdu)
-      // For the others, there is nothing that ignoring the sender would change.
-      for (const { member, countsMessages } of counts ? deaf.values() : []) {
-        if (countsMessages) found.push({ userNid: member.userNid, notifies: false, highlights: false, isIgnored: true })
-      }
       const outstanding = standsOutFor(event.pdu, userIds, senderPower >= powerToNotify('room'))
       const { highlights } = outstanding
       for (const userId of outstanding.userIds) {
         const userNid = nids.get(userId)!
-        if (byNid.get(userNid)?.isOwn || deaf.has(userNid)) continue
-        found.push({ userNid, notifies: true, highlights, isIgnored: false })
+        if (byNid.get(userNid)?.isOwn || deaf.all.has(userNid)) continue
+        found.push({ userNid, notifies: true, highlights })
       }
       let trial: Trial | undefined
       for (const group of readers.groups) {
@@ -94,18 +99,13 @@ export function createNoticing({
         }
         noticeGroup(trial, group, deaf, found)
       }
-      return found
+      return { noticed: found, deaf: counts ? deaf.counting : NOBODY }
     },
   }
 }
 
 /** Adds the readers of a group for whom this event counts differently from other messages. */
-function noticeGroup(
-  trial: Trial,
-  { rules, readers }: RuleGroup,
-  deaf: ReadonlyMap<number, OwnReader>,
-  found: Noticed[],
-): void {
+function noticeGroup(trial: Trial, { rules, readers }: RuleGroup, deaf: Deaf, found: Noticed[]): void {
   const { event, context, followers } = trial
   const shared = rules.evaluateForAll(event, context, trial.tried)
   const usual = trial.counts && rules.countsMessages
@@ -114,13 +114,13 @@ function noticeGroup(
   if (!isForMost && shared.personal.length === 0) return
   for (const { member } of isForMost ? readers.values() : exceptions(trial, shared, readers)) {
     const { userNid, userId, displayName } = member
-    if (userId === event.pdu.sender || deaf.has(userNid)) continue
+    if (userId === event.pdu.sender || deaf.all.has(userNid)) continue
     const outcome =
       shared.personal.length === 0
         ? shared.outcome
         : outcomeForUser(shared, event, { ...context, userId, displayName, follows: followers?.has(userNid) })
     if (isUsual(outcome)) continue
-    found.push({ userNid, notifies: outcome.notify, highlights: outcome.highlight, isIgnored: false })
+    found.push({ userNid, notifies: outcome.notify, highlights: outcome.highlight })
   }
 }
 

@@ -16,7 +16,6 @@ export function toUnreadBatch(units: readonly Unit[]): UnreadBatch {
   }
   const threads: UnreadBatch['threads'][number][] = []
   const noticed: UnreadBatch['noticed'][number][] = []
-  const ignored: UnreadBatch['ignored'][number][] = []
   for (const { room, unread } of units) {
     for (const { eventNid, pos, senderNid, rootId, counts, noticed: readers } of unread) {
       const isRedacted = redacted.has(eventNid)
@@ -26,13 +25,10 @@ export function toUnreadBatch(units: readonly Unit[]): UnreadBatch {
         if (rootId !== '') redacted.delete(eventNid)
         continue
       }
-      let isIgnored = false
       for (const reader of readers) {
-        if (reader.isIgnored) isIgnored = true
-        else if (!left.has(`${room.nid} ${reader.userNid}`)) noticed.push({ ...place, ...reader })
+        if (!left.has(`${room.nid} ${reader.userNid}`)) noticed.push({ ...place, ...reader })
       }
-      if (isIgnored) ignored.push({ roomNid: room.nid, pos, senderNid, eventNid, rootId })
     }
   }
-  return { threads, noticed, ignored, redacted: [...redacted.values()], left: [...left.values()] }
+  return { threads, noticed, redacted: [...redacted.values()], left: [...left.values()] }
 }
