@@ -52,7 +52,7 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
   minProperties: (least) => (value) => !isMap(value) || Object.keys(value).length >= (least as number),
   maxProperties: (most) => (value) => !isMap(value) || Object.keys(value).length <= (most as number),
   items(shape, _, formats) {
-    const check = isMap(shape) ? quickCheck(shape, formats) : undefined
+    const check = Array.isArray(shape) ? undefined : quickCheck(shape as Shape | boolean, formats)
     return check && ((value) => !Array.isArray(value) || value.every(check))
   },
   required: (names) => (value) => !isMap(value) || (names as string[]).every((name) => Object.hasOwn(value, name)),
@@ -68,7 +68,7 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
   },
   additionalProperties(shape, { properties = {} }, formats) {
     const declared = new Set(Object.keys(properties as object))
-    const check = typeof shape === 'boolean' ? () => shape : quickCheck(shape as Shape, formats)
+    const check = quickCheck(shape as Shape | boolean, formats)
     return (
       check &&
       ((value) => !isMap(value) || Object.keys(value).every((name) => declared.has(name) || check(value[name])))
@@ -82,7 +82,8 @@ const KEYWORDS: Readonly<Record<string, Keyword>> = {
  *
  * @returns undefined if the shape has a keyword that is not known here
  */
-export function quickCheck(shape: Shape, formats: Formats): Check | undefined {
+export function quickCheck(shape: Shape | boolean, formats: Formats): Check | undefined {
+  if (typeof shape === 'boolean') return () => shape
   const checks: Check[] = []
   for (const [name, argument] of Object.entries(shape)) {
     if (argument === undefined || ANNOTATIONS.has(name)) continue

@@ -145,3 +145,20 @@ test('a shape with a keyword that it does not know is left to the compiled check
     expect(quickCheck({ type: 'object', properties: { inner: shape } }, FORMATS)).toBeUndefined()
   }
 })
+
+test('a shape that is true or false says the same of every value', () => {
+  for (const inner of [true, false]) {
+    for (const shape of [
+      { properties: { a: inner } },
+      { additionalProperties: inner },
+      { items: inner },
+      { not: inner },
+      { anyOf: [inner, { type: 'string' }] },
+    ] as Json[]) {
+      const [check, compiled] = [quickCheck(shape, FORMATS)!, ajv.compile(shape)]
+      for (const value of [{}, { a: 1 }, { b: 1 }, [], [1], 'a', null]) {
+        expect(check(value), `${JSON.stringify(shape)} of ${JSON.stringify(value)}`).toBe(compiled(value))
+      }
+    }
+  }
+})

@@ -69,8 +69,19 @@ export function withoutSenders(rules: CompiledRules, ignored: ReadonlySet<string
     evaluateForAll: rules.evaluateForAll,
     evaluate: (event, context) => (ignored.has(event.pdu.sender) ? SILENCE : rules.evaluate(event, context)),
     inRoom(roomId) {
-      const { standing, countsMessages, key, length, evaluate, evaluateForAll } = rules.inRoom(roomId)
-      return { standing, countsMessages, ignored, key, length, evaluate, evaluateForAll }
+      const inside = rules.inRoom(roomId)
+      const { standing, countsMessages, length, evaluate, evaluateForAll } = inside
+      return {
+        standing,
+        countsMessages,
+        ignored,
+        get key() {
+          return inside.key
+        },
+        length,
+        evaluate,
+        evaluateForAll,
+      }
     },
   }
 }
@@ -186,13 +197,16 @@ function rulesInRoom(all: readonly CompiledRule[], roomId: string): RoomRules {
     // What comes after a rule that always applies is never tried.
     if (tests.length === 0 && rule.personal.length === 0) break
   }
-  const text = rules.map(({ key }) => key).join('\n')
+  let hash: string | undefined
   return {
     standing: standingOf(rules),
     countsMessages: evaluateRules(rules, PLAIN_MESSAGE, PLAIN_CONTEXT).notify,
     ignored: undefined,
-    key: sha256Base64(text),
-    length: text.length,
+    get key() {
+      hash ??= sha256Base64(rules.map(({ key }) => key).join('\n'))
+      return hash
+    },
+    length: rules.reduce((sum, { key }) => sum + key.length + 1, 0),
     evaluate: (event, context) => evaluateRules(rules, event, context),
     evaluateForAll: (event, context, tried) => evaluateShared(rules, event, context, tried),
   }

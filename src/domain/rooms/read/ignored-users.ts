@@ -63,6 +63,8 @@ export async function openIgnoredUsers({ db, budget }: { db: Reader; budget: Byt
       lists.clear()
       for (const userNid of await listIgnoringUsers(db)) ignorers.add(userNid)
       version++
+      lists.clear()
+      for (const userNid of ignorers) for (const listener of listeners) listener(userNid)
     },
   }
 }
