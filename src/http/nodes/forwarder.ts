@@ -123,19 +123,19 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
     const [request, response] = exchange
     let until = performance.now() + FORWARD_PATIENCE_MS
     const mayRepeat = body !== undefined && (REPEATABLE.has(request.method ?? '') || SYNC.test(request.url ?? ''))
-    for (;;) {
+    while (!response.destroyed) {
       const askedAt = performance.now()
       const address = parts.target()
       const outcome = address === undefined ? 'unsent' : await passOnce(address, exchange, body)
-      if (outcome === 'answered' || response.destroyed || response.headersSent) return true
+      if (outcome === 'answered' || response.headersSent) return true
       if (outcome === 'hurried') continue
-      const isSpent = body === undefined && request.readableDidRead
-      if (isSpent || (outcome === 'in doubt' && !mayRepeat)) return false
+      if ((body === undefined && request.readableDidRead) || (outcome === 'in doubt' && !mayRepeat)) return false
       // A sync is held for longer than this patience: while a node had it, nobody lacked one.
       if (outcome === 'in doubt' && SYNC.test(request.url ?? '')) until += performance.now() - askedAt
       if (isFinishing || performance.now() > until) return false
       await untilOneServes.wait()
     }
+    return true
   }
 
   return {

@@ -10,6 +10,7 @@ import { createConnections } from '../../../src/http/connections.ts'
 import { askForBody, isBodyWithheld, judgeFirst } from '../../../src/http/expect-continue.ts'
 import { type Front, openFront } from '../../../src/http/nodes/front.ts'
 import { CONNECTIONS } from '../../../src/http/server.ts'
+import { openRequest } from '../../support/raw-request.ts'
 import { waitUntil } from '../../support/wait.ts'
 
 const SECRET = 'the secret of the nodes of this test'
@@ -299,22 +300,25 @@ describe('a node that stands by', () => {
     for (const one of asked) expect((await one).status).toBe(201)
   })
 
-  it('ends a request whose client is gone', async () => {
-    let isClosed = false
-    let isThere = false
-    first.front.serve((_, response) => {
-      isThere = true
+  it('ends all that a client that is gone had sent on one connection, also what is answered behind a request that waits', async () => {
+    let began = 0
+    let ended = 0
+    first.front.serve((request, response) => {
+      began++
       response.on('close', () => {
-        isClosed = true
+        ended++
       })
+      // More than waits for its turn in memory.
+      if (request.url === '/answered') response.end(Buffer.alloc(8 * 1024 * 1024))
     }, always)
+    connections().bound(second.clients, true)
     second.front.passTo(first.front.address)
-    const leaving = new AbortController()
-    const asked = fetch(second.url, { signal: leaving.signal }).catch(() => 'left')
-    await waitUntil('the request', () => isThere)
-    leaving.abort()
-    expect(await asked).toBe('left')
-    await waitUntil('its end', () => isClosed)
+    const { send, socket } = openRequest(second.url, 'GET /waits HTTP/1.1')
+    for (const path of ['answered', 'also']) send(`PUT /${path} HTTP/1.1\r\nhost: hs\r\ncontent-length: 2\r\n\r\n{}`)
+    await waitUntil('all of them', () => began === 3)
+    expect(ended).toBe(0)
+    socket.destroy()
+    await waitUntil('their end', () => ended === 3)
   })
 })
 
