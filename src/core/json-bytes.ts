@@ -151,15 +151,15 @@ export class JsonBytes {
 
   /** Makes room for so many bytes. */
   #takeDesk(bytes: number): void {
-    if (writer !== this) {
-      if (writer) writer.#clearDesk()
-      writer = this
-    }
-    if (written + bytes > desk.length) this.#clearDesk()
+    if (writer !== undefined && (writer !== this || written + bytes > desk.length)) writer.#clearDesk()
+    writer = this
   }
 
+  /** Leaves the desk too: what has been read or given up is kept alive by nothing here. */
   #clearDesk(): void {
-    if (writer !== this || written === 0) return
+    if (writer !== this) return
+    writer = undefined
+    if (written === 0) return
     this.#pieces.push(Buffer.from(desk.subarray(0, written)))
     written = 0
   }

@@ -1,3 +1,6 @@
+import { setImmediate as later } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { JsonBytes } from '../../src/core/json-bytes.ts'
 
@@ -85,4 +88,29 @@ test('it is empty until something is added', () => {
   expect(new JsonBytes().bytes(Buffer.from('1')).isEmpty).toBe(false)
   const nothing = async function* (): AsyncGenerator<JsonBytes> {}
   expect(new JsonBytes().later(nothing).isEmpty).toBe(false)
+})
+
+test('nothing here keeps an answer alive that was read, or given up for another one', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  const bytes = () => new JsonBytes().bytes(Buffer.from('[1]'))
+  const ways: Readonly<Record<string, (json: JsonBytes) => unknown>> = {
+    whole: (json) => json.whole(),
+    'in chunks': (json) => inChunks(json, 10),
+    'into another': (json) => new JsonBytes().append(json).toBuffer(),
+    'not at all': () => bytes().toBuffer(),
+  }
+  for (const [name, read] of Object.entries(ways)) {
+    const answers: WeakRef<JsonBytes>[] = []
+    const write = async (): Promise<void> => {
+      const json = bytes()
+      answers.push(new WeakRef(json))
+      await read(json)
+    }
+    await write()
+    // What a weak reference showed lives until its task ends.
+    await later()
+    collect()
+    expect([name, answers[0]!.deref()]).toEqual([name, undefined])
+  }
 })
