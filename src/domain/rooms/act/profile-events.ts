@@ -65,7 +65,8 @@ async function memberDraft(
   const member = await room.stateEvent('m.room.member', userId, room.pending.state)
   if (!member || membershipOf(member) !== 'join') return []
   const { displayname: _, avatar_url: __, join_authorised_via_users_server: ___, ...others } = member.content
-  const content: JsonObject = { ...others, ...profile }
+  // A literal that spreads both gives each content a hidden class of its own, which costs more memory than the content.
+  const content: JsonObject = Object.assign(others, profile)
   const isSame = content.displayname === member.content.displayname && content.avatar_url === member.content.avatar_url
   if (isSame) return []
   return [{ type: 'm.room.member', stateKey: userId, content, sender: userId, senderNid: userNid }]
