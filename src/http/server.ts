@@ -124,6 +124,8 @@ function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
   })
   app.addHook('onResponse', (request, reply, done) => {
     const { operation: route } = request
+    // The node that answers it counts it.
+    if (route === PASSED_ON) return done()
     const ms = reply.elapsedTime
     metrics.observeRequest(request.method, route, reply.statusCode, ms / 1000)
     if (!request.raw.complete) linger(reply)
@@ -197,7 +199,11 @@ export function createServer(options: ServerOptions): FastifyInstance {
   return app
 }
 
+/** In place of the operation of a request that another node answers. */
+const PASSED_ON = 'passed on'
+
 function decline(error: unknown, request: FastifyRequest, reply: FastifyReply, declined: Declined): void {
+  request.operation = PASSED_ON
   reply.hijack()
   declined(request.raw, reply.raw, error)
 }

@@ -7,6 +7,7 @@ import { OnlyWhereServed } from '../../../src/domain/standby/only-where-served.t
 import type { Database } from '../../../src/store/db/db.ts'
 import { type Account, type Api, createRoom, join, openApi, register } from '../../support/api.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
+import { SOURCES } from '../../support/sources.ts'
 
 let server: TestServer
 let api: Api
@@ -109,5 +110,30 @@ describe('a room at a node that stands by', () => {
 
   it('is not there if this server does not know it', async () => {
     expect(await roomsWith().find('!nowhere:localhost' as RoomId)).toBeUndefined()
+  })
+})
+
+/** Who else writes what a node that stands by has in memory, and why it does not have to raise the version of the head. */
+const OTHER_WRITERS: Readonly<Record<string, string>> = {
+  'store/events/relation-writes.ts': 'a part of the batch, which raises it',
+  'store/events/state-collection.ts': 'raises it itself',
+  'store/events/history-removal.ts': 'only what purged_to covers, which is part of the stamp',
+  'store/rooms/history-purges.ts': 'purged_to is part of the stamp',
+  'store/rooms/room-purge.ts': 'the row of the room goes first',
+  'store/rooms/partial-state-rooms.ts': 'in a room that lacks members, which is passed on',
+  'store/rooms/rooms.ts':
+    'whether a room is forgotten is read each time, and the version of a room is set before its first event',
+  'store/backup/redo.ts': 'before a server runs',
+}
+
+describe('the version of a room', () => {
+  it('is raised by all that write what is kept under it', () => {
+    const tables = ['event', 'event_gap', 'event_relation', 'room', 'room_member', 'state_chain', 'state_change']
+    const writes = new RegExp(
+      `(?:INSERT INTO|UPDATE|DELETE FROM) (?:${[...tables, 'state_key', 'thread'].join('|')})\\b`,
+    )
+    const writers = SOURCES.filter(({ text }) => writes.test(text)).map(({ name }) => name)
+    const batch = 'store/events/event-batch.ts'
+    expect(writers.sort()).toEqual([batch, ...Object.keys(OTHER_WRITERS)].sort())
   })
 })
