@@ -33,11 +33,13 @@ export async function eraseAccount(tx: Tx, userNid: number, now: number, positio
      WHERE user_nid = $1`,
     [userNid, now, position],
   )
+  // Whoever writes the directory locks its rows in this order.
+  await tx.query('DELETE FROM directory_user WHERE user_nid = $1', [userNid])
   await tx.query(
     `WITH profile AS (DELETE FROM profile_field WHERE user_nid = $1), changes AS (DELETE FROM profile_change WHERE user_nid = $1),
        filters AS (DELETE FROM sync_filter WHERE user_nid = $1),
        rules AS (DELETE FROM push_rules WHERE user_nid = $1), ignoring AS (DELETE FROM ignored_sender WHERE user_nid = $1),
-       threads AS (DELETE FROM thread_subscription WHERE user_nid = $1), found AS (DELETE FROM directory_user WHERE user_nid = $1),
+       threads AS (DELETE FROM thread_subscription WHERE user_nid = $1),
        words AS (DELETE FROM directory_word WHERE user_nid = $1)
      DELETE FROM account_data WHERE user_nid = $1`,
     [userNid],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eraseAccount } from '../../../src/store/accounts/deactivations.ts'
 import {
   type Account,
   type Api,
@@ -184,6 +185,28 @@ describe('POST account/deactivate', () => {
       `SELECT user_id FROM account_data JOIN matrix_user USING (user_nid) WHERE type = 'org.test'`,
     )
     expect(data).toEqual([{ user_id: kept.userId }])
+  })
+
+  it('erases while the directory is written', async () => {
+    const { userId } = await register(api, 'written')
+    const { db } = server.database
+    const [row] = await db.query<{ nid: number }>('SELECT user_nid AS nid FROM matrix_user WHERE user_id = $1', [
+      userId,
+    ])
+    const { nid } = row!
+    const waiting = async () => {
+      const [count] = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM pg_locks WHERE NOT granted')
+      return count!.n > 0
+    }
+    let erasing: Promise<void> | undefined
+    await db.tx(async (tx) => {
+      await tx.query(`UPDATE directory_user SET display_name = 'new' WHERE user_nid = $1`, [nid])
+      erasing = db.tx((other) => eraseAccount(other, nid, 1, 1))
+      await waitUntil('the erasure to wait', waiting)
+      await tx.query('DELETE FROM directory_word WHERE user_nid = $1', [nid])
+    })
+    await erasing
+    expect(await db.query('SELECT FROM directory_user WHERE user_nid = $1', [nid])).toEqual([])
   })
 
   it('is the same when many ask at once', async () => {
