@@ -46,7 +46,9 @@ async function ask({ token }: Pick<Account, 'token'>, path: string): Promise<Rea
 
 /** The answer, which the node that stands by must have made itself. */
 async function read(by: Pick<Account, 'token'>, path: string): Promise<Json> {
-  const { status, body, isOwn } = await ask(by, path)
+  const first = await ask(by, path)
+  // Of a test that takes long, another request of the device may be passed on.
+  const { status, body, isOwn } = first.isOwn ? first : await ask(by, path)
   expect({ path, status, isOwn }).toEqual({ path, status: 200, isOwn: true })
   return body
 }

@@ -45,13 +45,14 @@ function roomsWith(betweenReads: () => Promise<unknown> = async () => undefined)
       return rows
     },
   }
+  const budget = new ByteBudget(1_000_000)
   const find = createCurrentRooms<Room>({
     db: watched,
     serverName: server.config.server_name as ServerName,
-    budget: new ByteBudget(1_000_000),
+    budget,
     viewOf: (read) => read,
   })
-  return { find, loads: () => loads }
+  return { find, budget, loads: () => loads }
 }
 
 const headVersion = async (): Promise<number> =>
@@ -70,6 +71,21 @@ describe('a room at a node that stands by', () => {
     expect(one).not.toBe(first)
     expect(other).toBe(one)
     expect(loads()).toBe(2)
+  })
+
+  it('takes no more memory after many writes', async () => {
+    const { find, budget } = roomsWith()
+    const readAll = async () => {
+      const read = await find(room)
+      for (const type of ['m.room.create', 'm.room.topic', 'm.room.power_levels']) await read?.stateEvent(type, '')
+      return budget.bytes
+    }
+    const before = await readAll()
+    for (let n = 0; n < 10; n++) {
+      await setTopic(`${n}`)
+      await readAll()
+    }
+    expect(await readAll()).toBeLessThan(2 * before)
   })
 
   it('is read again if it was written between two of the queries that read it', async () => {

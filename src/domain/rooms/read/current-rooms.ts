@@ -7,14 +7,14 @@ import { LARGE_ROOMS_REMEMBERED, MAX_STANDBY_ROOM_BYTES } from '../../limits/clu
 import { OnlyWhereServed } from '../../standby/only-where-served.ts'
 import { createEventCache, type EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
-import type { RoomLoaderParts } from '../room/room-loader.ts'
-import { createRoomLoader } from '../room/room-loader.ts'
+import { createRoomLoader, type RoomLoaderParts } from '../room/room-loader.ts'
 import type { RoomMemory } from '../room/room-memory.ts'
 
 /** A room as it was after one write of it, with everything that was read of it since. */
 export interface CurrentRoom<View> {
   readonly stamp: string
   readonly room: Room
+  readonly events: EventCache
   readonly view: View
 }
 
@@ -43,6 +43,7 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
   const copies = budget.part<number, CurrentRoom<View>>({
     name: 'rooms',
     bytesOf: ({ room }) => VIEW_BYTES + room.bytes,
+    gone: ({ events }) => events.forgetAll(),
   })
   const loading = new Map<string, Promise<CurrentRoom<View>>>()
   /** Rooms that are read anew after each write at too great a cost. */
@@ -70,7 +71,9 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
   }
 
   function keep(room: Room, stamp: string, events: EventCache): CurrentRoom<View> {
-    const current = { stamp, room, view: viewOf(room, events) }
+    const current = { stamp, room, events, view: viewOf(room, events) }
+    // Nobody begins to read the older copy any more.
+    copies.peek(room.nid)?.events.forgetAll()
     if (room.bytes > MAX_STANDBY_ROOM_BYTES) large.set(room.nid, true)
     copies.set(room.nid, current)
     return current
