@@ -5,7 +5,7 @@ import type { Child, Ending } from './children.ts'
 /** Nodes that one process started, and keeps running. */
 export interface Family {
   /**
-   * Starts the first one, and the others when that takes requests.
+   * Starts the first one, and then the others, each when the one before takes requests.
    *
    * @returns how the first one ended, if it ended before that
    */
@@ -35,6 +35,8 @@ const MAX_RESTART_MS = 30_000
 /** A node that ran for so long did not end because of how it began. */
 const STEADY_MS = 60_000
 const LOOK_MS = 50
+/** The next one begins even if the one before takes longer than this. */
+const NEXT_MS = 5_000
 
 /** A node: one process after another. */
 interface Slot {
@@ -91,7 +93,12 @@ export function createFamily({ count, log, begin, ended, restartMs = RESTART_MS 
       const first = add(1)
       if (!(await first.child.up)) return first.child.ended
       keeping.push(keep(first))
-      for (let number = 2; number <= count && !stopping.signal.aborted; number++) keeping.push(keep(add(number)))
+      // One by one, as long as they take no time: many at once would take the processor from the one that serves.
+      for (let number = 2; number <= count && !stopping.signal.aborted; number++) {
+        const next = add(number)
+        keeping.push(keep(next))
+        await Promise.race([next.child.up, pause(NEXT_MS, undefined, { ref: false })])
+      }
       return undefined
     },
     children: () => slots.map(({ child }) => child),
