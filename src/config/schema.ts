@@ -104,11 +104,12 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
         },
       ),
     ),
-    replicas: Type.Array(Type.String({ format: 'postgres-url', secret: true }), {
+    replicas: Type.Array(Type.String({ format: 'postgres-url' }), {
       description:
         'Connection strings of streaming replicas of `database.url`. Far history, searches, and what operators list and count are read there, while they follow; everything else, and all of it while they do not, at the primary.',
       default: [],
       maxItems: 8,
+      hidden: true,
       example: ['postgres://hearth:password@db2.example.org/hearth'],
     }),
     pool_size: integer('Connections used for transactions, besides the one for reads.', 6, 1, 200),

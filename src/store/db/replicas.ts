@@ -53,6 +53,8 @@ const MAX_LAG_MS = 5_000
 const CATCH_UP_MS = 300
 const CATCH_UP_LOOK_MS = 15
 const CONNECTIONS = 4
+/** Further reads go elsewhere. */
+const MAX_WAITING = 8
 
 const MARK = `SELECT pg_current_wal_lsn()::text AS lsn, (SELECT holder FROM node WHERE node = 0) AS holder`
 const PROGRESS = `SELECT pg_is_in_recovery() AS is_replica, pg_last_wal_replay_lsn()::text AS lsn,
@@ -80,17 +82,17 @@ export function openReplicas({ connections, primary, heard }: ReplicasOptions): 
     looking = look()
   }
 
-  function used(): Replica | undefined {
+  function nextFree(): Replica | undefined {
     for (let tried = 0; tried < all.length; tried++) {
       const one = all[next++ % all.length]!
-      if (one.isUsed()) return one
+      if (one.isFree()) return one
     }
     return undefined
   }
 
   const reader = (otherwise: Reader, read: (replica: Replica, text: string, values: Values) => Promise<object[]>) => ({
     async query<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
-      const replica = used()
+      const replica = nextFree()
       if (replica === undefined) return otherwise.query<Row>(text, values)
       try {
         return (await read(replica, text, values)) as Row[]
@@ -129,7 +131,8 @@ interface Mark {
 }
 
 interface Replica {
-  isUsed(): boolean
+  /** Whether it is used, and not too many reads wait for it. */
+  isFree(): boolean
   look(mark: Mark): Promise<void>
   /** Resolves when it has seen this position. @throws Error if that takes too long */
   reach(position: Position): Promise<void>
@@ -188,7 +191,7 @@ function openReplica(config: pg.ClientConfig, heard: ReplicasOptions['heard']): 
   }
 
   return {
-    isUsed: () => whyNot === undefined && progress.isNear(performance.now()),
+    isFree: () => whyNot === undefined && progress.isNear(performance.now()) && pool.waitingCount < MAX_WAITING,
     async look(mark) {
       // What is not answered yet counts as not answered.
       if (isLooking) return judge('it does not answer')
