@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ContextOptions } from './base.ts'
 import { ProtocolError } from './core/errors.ts'
 import { createAccountDataReader } from './domain/accounts/account-data.ts'
@@ -7,6 +7,7 @@ import { createFilters } from './domain/accounts/filters.ts'
 import { createProfileReader } from './domain/accounts/profiles.ts'
 import { createOperators } from './domain/admin/operators.ts'
 import { createKeyBackups } from './domain/e2e/key-backups.ts'
+import { createStandbyKeyQueries } from './domain/keys/standby-query.ts'
 import {
   MAX_STANDBY_ANSWER_BYTES,
   MAX_TOKENS_AHEAD,
@@ -27,7 +28,7 @@ import { createStandbyTokens, type StandbyTokens } from './domain/standby/tokens
 import { createHeldSyncs } from './domain/sync/held-syncs.ts'
 import { createSentAnswers, type SentAnswers } from './domain/sync/sent-answers.ts'
 import { createProfileAccess } from './domain/user-directory/profile-access.ts'
-import { createBodyIntake } from './http/body-intake.ts'
+import type { BodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
 import { type MountDeps, rolePlugin } from './http/mount.ts'
@@ -40,7 +41,7 @@ import { type Database, openDatabase } from './store/db/db.ts'
 /** What a node that stands by answers itself. */
 export interface StandingBy {
   readonly isAnywhere: IsAnywhere
-  readonly routing: RequestListener
+  routing(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void
   close(): Promise<void>
 }
 
@@ -59,7 +60,8 @@ export async function openStandingBy(
   const { budget, close: forget } = openRoomMemory(STANDBY_MEMORY_BYTES)
   const services = standbyServices({ config, db, clock, budget })
   const addressOf = addressReader(config.trusted_proxies)
-  const intake = createBodyIntake({ addressOf, longest: 0, metrics: metrics.arrivals, log })
+  const bodies = new WeakMap<IncomingMessage, Buffer>()
+  const intake = intakeOf(bodies)
   const { takeToken, aheadOf } = tokensOf(config, createStandbyTokens({ clock }))
   const rest = createRest(log)
   const declined: Declined = (request, response, error) => {
@@ -81,7 +83,10 @@ export async function openStandingBy(
   const isKnown = tableOf(anywhereEndpoints)
   return {
     isAnywhere: (request) => !rest.isOn() && isKnown(request),
-    routing: app.routing,
+    routing(request, response, body) {
+      if (body !== undefined) bodies.set(request, body)
+      app.routing(request, response)
+    },
     async close() {
       await app.close()
       forget()
@@ -116,9 +121,22 @@ function standbyServices({
     }),
     profileAccess: createProfileAccess({ config, rooms: { mustShareRoom: elsewhere } }),
     keyBackups: createKeyBackups({ db }),
+    keyQueries: createStandbyKeyQueries({ serverName: config.server_name, db }),
     admin: { operators: createOperators({ db, clock, sessions: { find: () => undefined } }) },
     devices: createDeviceReader({ db }),
     filters: createFilters({ db }),
+  }
+}
+
+/** Bodies that were read before, because their requests may have to be passed on. */
+function intakeOf(bodies: WeakMap<IncomingMessage, Buffer>): BodyIntake {
+  return {
+    limit() {},
+    expect() {},
+    read: ({ raw }, done) => done(null, bodies.get(raw)),
+    stream() {
+      throw new OnlyWhereServed('files are taken where it is served')
+    },
   }
 }
 

@@ -87,8 +87,8 @@ export interface EndpointOptions<
 > {
   readonly auth: Auth
   /**
-   * A node that stands by may answer it: what it reads is in rows, and it changes nothing. Only for `GET`. The handler gets no more than
-   * such a node has.
+   * A node that stands by may answer it: what it reads is in rows, and it changes nothing. The handler gets no more than such a node
+   * has.
    */
   readonly anywhere?: Anywhere
   /** Guests may call it too. Without this they get 403 `M_GUEST_ACCESS_FORBIDDEN`. */

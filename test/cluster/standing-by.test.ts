@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { registerBySecret, SECRET } from '../admin/office.ts'
+import { deviceMaker } from '../keys/key-maker.ts'
 import {
   type Account,
   type Api,
@@ -37,18 +38,18 @@ interface Read {
 }
 
 /** Asks the node that stands by. */
-async function ask({ token }: Pick<Account, 'token'>, path: string): Promise<Read> {
+async function ask({ token }: Pick<Account, 'token'>, path: string, body?: unknown): Promise<Read> {
   const url = `${server.standbyUrl}${path.startsWith('/_') ? '' : '/_matrix/client/v3'}${path}`
-  const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
-  const body = (await answer.json()) as Json
-  return { status: answer.status, body, isOwn: idsOf(answer) !== servingIds }
+  const asking = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+  const answer = await fetch(url, { ...asking, headers: { authorization: `Bearer ${token}` } })
+  return { status: answer.status, body: await answer.json(), isOwn: idsOf(answer) !== servingIds }
 }
 
 /** The answer, which the node that stands by must have made itself. */
-async function read(by: Pick<Account, 'token'>, path: string): Promise<Json> {
-  const first = await ask(by, path)
+async function read(by: Pick<Account, 'token'>, path: string, asked?: unknown): Promise<Json> {
+  const first = await ask(by, path, asked)
   // Of a test that takes long, another request of the device may be passed on.
-  const { status, body, isOwn } = first.isOwn ? first : await ask(by, path)
+  const { status, body, isOwn } = first.isOwn ? first : await ask(by, path, asked)
   expect({ path, status, isOwn }).toEqual({ path, status: 200, isOwn: true })
   return body
 }
@@ -318,6 +319,26 @@ describe('users', () => {
       await api.call('GET', '/account/whoami', { token: alice.token }),
     )
     expect(await read(alice, '/capabilities')).toEqual(await api.call('GET', '/capabilities', { token: alice.token }))
+  })
+
+  it('keys of devices, as they are uploaded and removed', async () => {
+    const heidi = await person('heidi')
+    const asked = { device_keys: { [heidi.userId]: [] } }
+    const query = async () => (await read(bob, '/keys/query', asked)).device_keys[heidi.userId] ?? {}
+    expect(await query()).toEqual({})
+    const device_keys = deviceMaker(heidi).identity()
+    await api.call('POST', '/keys/upload', { token: heidi.token, body: { device_keys } })
+    expect((await query())[heidi.deviceId]).toMatchObject(device_keys)
+    expect(await read(bob, '/keys/query', asked)).toEqual(
+      await api.call('POST', '/keys/query', { token: bob.token, body: asked }),
+    )
+    await api.call('POST', '/logout', { token: heidi.token, body: {} })
+    expect(await query()).toEqual({})
+    const elsewhere = { device_keys: { '@somebody:elsewhere.example': [] } }
+    expect(await ask(bob, '/keys/query', elsewhere)).toMatchObject({ status: 200, isOwn: false })
+    expect(await ask(bob, '/keys/query', { device_keys: 7 })).toMatchObject({ status: 400, isOwn: false })
+    const long = { device_keys: { [bob.userId]: [] }, padding: 'x'.repeat(100_000) }
+    expect(await ask(bob, '/keys/query', long)).toMatchObject({ status: 200, isOwn: false })
   })
 
   it('a backup of keys', async () => {

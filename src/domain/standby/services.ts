@@ -5,6 +5,7 @@ import type { Filters } from '../accounts/filters.ts'
 import type { Profiles } from '../accounts/profiles.ts'
 import type { Operators } from '../admin/operators.ts'
 import type { KeyBackups } from '../e2e/key-backups.ts'
+import type { KeyQueries } from '../keys/query.ts'
 import type { PushRuleEdits } from '../push/rule-edits.ts'
 import type { PushRules } from '../push/rules.ts'
 import type { StandbyRoomReader } from '../rooms/read/standby-reader.ts'
@@ -25,6 +26,7 @@ export interface StandbyServices {
   readonly profiles: Pick<Profiles, 'get' | 'getField'>
   readonly profileAccess: Pick<ProfileAccess, 'require'>
   readonly keyBackups: Pick<KeyBackups, 'get' | 'getKey' | 'getKeys'>
+  readonly keyQueries: Pick<KeyQueries, 'query'>
   readonly admin: { readonly operators: Pick<Operators, 'isAdmin'> }
   readonly devices: Pick<Devices, 'list' | 'get'>
   readonly filters: Pick<Filters, 'get'>

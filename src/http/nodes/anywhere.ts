@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import { groupBy } from '../../core/group-by.ts'
 import { routesOf } from '../../core/paths.ts'
+import { MAX_KEPT_BODY_BYTES } from '../../domain/limits/cluster.ts'
 import type { Endpoint } from '../endpoint.ts'
 
 /** Whether a node that stands by may try to answer a request itself. */
@@ -7,15 +9,27 @@ export type IsAnywhere = (request: IncomingMessage) => boolean
 
 /** @param endpoints those that may be answered anywhere */
 export function tableOf(endpoints: readonly Endpoint[]): IsAnywhere {
-  const routes = endpoints.flatMap(({ path, options }) => [path, ...(options.also ?? [])].flatMap(routesOf))
-  const known = new RegExp(`^(?:${routes.map(({ path }) => patternOf(path)).join('|')})/?(?:\\?|$)`)
-  return ({ method, url = '', headers }) => method === 'GET' && !hasBody(headers) && known.test(url)
+  const known = new Map<string, RegExp>()
+  for (const [method, some] of groupBy(endpoints, (one) => one.method)) {
+    const routes = some.flatMap(({ path, options }) => [path, ...(options.also ?? [])].flatMap(routesOf))
+    known.set(method, new RegExp(`^(?:${routes.map(({ path }) => patternOf(path)).join('|')})/?(?:\\?|$)`))
+  }
+  return ({ method = '', url = '', headers }) =>
+    (method === 'GET' ? !hasBody(headers) : isShort(headers)) && known.get(method)?.test(url) === true
 }
 
-/** A request that was passed on must not have lost anything to a node that only tried to answer it. */
-function hasBody(headers: IncomingMessage['headers']): boolean {
-  const length = headers['content-length']
-  return headers['transfer-encoding'] !== undefined || headers.expect !== undefined || (length ?? '0') !== '0'
+type Headers = IncomingMessage['headers']
+
+/** A request that is passed on must not have lost anything to a node that only tried to answer it. */
+function hasBody(headers: Headers): boolean {
+  const length = headers['content-length'] ?? '0'
+  return headers['transfer-encoding'] !== undefined || headers.expect !== undefined || length !== '0'
+}
+
+/** Whether the body can be kept until the answer. */
+function isShort(headers: Headers): boolean {
+  if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return false
+  return Number(headers['content-length'] ?? Number.NaN) <= MAX_KEPT_BODY_BYTES
 }
 
 /** A route in the router's notation: `/:root(_matrix|_proto)/client/v1/rooms/:roomId`. */

@@ -6,14 +6,18 @@ import { UNIX_PEER } from '../client-address.ts'
 import { askForBody, isBodyWithheld } from '../expect-continue.ts'
 import { discardRest } from '../parting.ts'
 import { AHEAD, type TokensAhead } from './ahead.ts'
-import { createKeptBodies, TooSlow } from './kept-bodies.ts'
+import { createKeptBodies, type KeptBodies, TooSlow } from './kept-bodies.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
 import { createWaitingRoom } from './waiting-room.ts'
 
 /** Passes whole requests on to the node that serves. */
 export interface Forwarder {
   /** Resolves when the request is answered, or its client is gone. */
-  pass(request: IncomingMessage, response: ServerResponse, ahead?: TokensAhead): Promise<void>
+  pass(request: IncomingMessage, response: ServerResponse, known?: KnownOfRequest): Promise<void>
+  /** Reads the body, as `pass` would. Undefined for one that must be passed on as it comes, and if the request has been refused. */
+  keep(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined>
+  /** Frees a body that was kept and is not passed on. */
+  free(request: IncomingMessage): void
   /** Whether the node that serves is reached, and ready. */
   reaches(): Promise<boolean>
   /** Ends what is on the way: the node that has it serves no more, and may never answer. What can be repeated goes to the next one. */
@@ -22,6 +26,13 @@ export interface Forwarder {
   turnAway(): void
   /** This process stops. What waits for news is asked for again without waiting, and nothing waits for a node that serves. */
   finish(): void
+}
+
+/** What was found out about a request before it is passed on. */
+export interface KnownOfRequest {
+  /** Its body, if that was kept. */
+  readonly body?: Buffer | undefined
+  readonly ahead?: TokensAhead | undefined
 }
 
 /** `unsent`: nobody got the request. `in doubt`: somebody may have, and gave no answer. `hurried`: it was taken back, and does no harm twice. */
@@ -138,14 +149,12 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
     return true
   }
 
+  const keep: Forwarder['keep'] = (request, response) => keepBody(bodies, request, response)
   return {
-    async pass(request, response, ahead) {
-      const keeping = isBodyWithheld(request) ? Promise.resolve(undefined) : bodies.keep(request)
-      const body = await keeping.catch((error: Error) => {
-        if (error instanceof TooSlow) refuseSlow(request, response)
-        else response.destroy()
-        return undefined
-      })
+    keep,
+    free: bodies.free,
+    async pass(request, response, { body: kept, ahead } = {}) {
+      const body = kept ?? (await keep(request, response))
       try {
         if (response.destroyed || response.writableEnded) return
         if (await passUntilAnswered([request, response, ahead], body)) return
@@ -170,6 +179,21 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
       untilOneServes.wake()
       for (const hurry of [...waiting]) hurry()
     },
+  }
+}
+
+async function keepBody(
+  bodies: KeptBodies,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<Buffer | undefined> {
+  if (isBodyWithheld(request)) return undefined
+  try {
+    return await bodies.keep(request)
+  } catch (error) {
+    if (error instanceof TooSlow) refuseSlow(request, response)
+    else response.destroy()
+    return undefined
   }
 }
 

@@ -13,6 +13,7 @@ import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
 import type { TokensAhead } from './ahead.ts'
 import { createForwarder } from './forwarder.ts'
 import { answer, NODE_PROOF, nodeListener } from './node-listener.ts'
+import { createReadingHere, type Reading } from './reading-here.ts'
 import { createStrangers } from './strangers.ts'
 
 /** What has the requests of clients and of other nodes: it passes them on, until this node serves. */
@@ -51,12 +52,6 @@ export interface Front {
   close(): void
 }
 
-/** What a node that stands by answers itself. */
-export interface Reading {
-  readonly isAnywhere: (request: IncomingMessage) => boolean
-  readonly routing: RequestListener
-}
-
 export interface FrontParts {
   readonly secret: string
   /** Where to listen for other nodes. */
@@ -90,7 +85,6 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       response.on('close', answered)
       listener(request, response)
     }
-  const here = createReadingHere()
   const strangers = createStrangers(MAX_UNPROVED_CONNECTIONS)
   const proved = ({ socket }: IncomingMessage): void => strangers.prove(socket)
   const maxHeaderSize = CONNECTIONS.maxHeaderSize + PASSED_ON_HEADER_BYTES
@@ -107,6 +101,7 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   // A request that waits while this node takes the place goes to this node.
   const target = () => (own === undefined ? elsewhere : address)
   const forwarder = createForwarder({ secret, now, target, secondMs: parts.secondMs })
+  const here = createReadingHere(forwarder)
   return {
     address,
     server,
@@ -121,7 +116,7 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       else if (elsewhere === undefined || !here.take(request, response)) void forwarder.pass(request, response)
     },
     readHere: here.begin,
-    passOn: (request, response, ahead) => void forwarder.pass(request, response, ahead),
+    passOn: here.passOn,
     passTo(there) {
       if (there !== elsewhere) forwarder.turnAway()
       elsewhere = there
@@ -155,39 +150,6 @@ export async function openFront(parts: FrontParts): Promise<Front> {
     close() {
       here.end()
       forwarder.giveUp()
-    },
-  }
-}
-
-/** Counts what a node that stands by is answering, so that what it reads with is closed after that. */
-function createReadingHere() {
-  let reading: Reading | undefined
-  let begun = 0
-  let ended: (() => void) | undefined
-  const settle = (): void => {
-    if (reading === undefined && begun === 0) ended?.()
-  }
-  return {
-    begin(what: Reading): Promise<void> {
-      reading = what
-      return new Promise((resolve) => {
-        ended = resolve
-      })
-    },
-    /** @returns false if the request must go to the node that serves */
-    take(request: IncomingMessage, response: ServerResponse): boolean {
-      if (!reading?.isAnywhere(request)) return false
-      begun++
-      response.on('close', () => {
-        begun--
-        settle()
-      })
-      reading.routing(request, response)
-      return true
-    },
-    end(): void {
-      reading = undefined
-      settle()
     },
   }
 }

@@ -11,7 +11,15 @@ const DEFAULT_TIMEOUT_MS = 10_000
 
 export const queryKeys = endpoint(
   'POST C/keys/query',
-  { auth: 'user', suspended: true, guests: true, limited: 'other', body: Body, also: ['CU/keys/query'] },
+  {
+    auth: 'user',
+    anywhere: true,
+    suspended: true,
+    guests: true,
+    limited: 'other',
+    body: Body,
+    also: ['CU/keys/query'],
+  },
   async ({ requester, body }, { keyQueries, sync }) => {
     const timeoutMs = Math.min(body.timeout ?? DEFAULT_TIMEOUT_MS, MAX_KEY_QUERY_MS)
     const asked = readAskedKeys(body.device_keys)

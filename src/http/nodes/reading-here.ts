@@ -1,0 +1,70 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TokensAhead } from './ahead.ts'
+import type { Forwarder } from './forwarder.ts'
+
+/** What a node that stands by answers itself. */
+export interface Reading {
+  readonly isAnywhere: (request: IncomingMessage) => boolean
+  /** @param body of a request that is no `GET` */
+  routing(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void
+}
+
+/** Has requests answered here while this node stands by, and knows when the last of them is. */
+export function createReadingHere(forwarder: Forwarder) {
+  let reading: Reading | undefined
+  let begun = 0
+  let ended: (() => void) | undefined
+  /** Bodies of requests that may still have to be passed on. */
+  const bodies = new WeakMap<IncomingMessage, Buffer>()
+
+  function settle(): void {
+    if (reading === undefined && begun === 0) ended?.()
+  }
+
+  function read(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void {
+    begun++
+    response.on('close', () => {
+      begun--
+      settle()
+    })
+    reading!.routing(request, response, body)
+  }
+
+  async function readWithBody(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await forwarder.keep(request, response)
+    if (reading === undefined || body === undefined || response.destroyed) {
+      await forwarder.pass(request, response, { body })
+      return
+    }
+    bodies.set(request, body)
+    response.on('close', () => {
+      if (bodies.delete(request)) forwarder.free(request)
+    })
+    read(request, response, body)
+  }
+
+  return {
+    begin(what: Reading): Promise<void> {
+      reading = what
+      return new Promise((resolve) => {
+        ended = resolve
+      })
+    },
+    /** @returns false if the request must go to the node that serves */
+    take(request: IncomingMessage, response: ServerResponse): boolean {
+      if (!reading?.isAnywhere(request)) return false
+      if (request.method === 'GET') read(request, response, undefined)
+      else void readWithBody(request, response)
+      return true
+    },
+    passOn(request: IncomingMessage, response: ServerResponse, ahead?: TokensAhead): void {
+      const body = bodies.get(request)
+      bodies.delete(request)
+      void forwarder.pass(request, response, { ahead, body })
+    },
+    end(): void {
+      reading = undefined
+      settle()
+    },
+  }
+}
