@@ -1,7 +1,17 @@
+import { rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Account, type Api, createRoom, join, openApi, register, syncPath } from '../../../support/api.ts'
+import {
+  type Account,
+  type Api,
+  createRoom,
+  join as joinRoom,
+  openApi,
+  register,
+  syncPath,
+} from '../../../support/api.ts'
 import { type ChildServer, isAlive, startChildServer } from '../../../support/child-server.ts'
 import { familyLog } from '../../../support/family.ts'
 import { messagesOf, startInsistentSenders, startWanderer } from '../../../support/insistent.ts'
@@ -30,7 +40,7 @@ beforeEach(async () => {
   people = []
   for (let n = 0; n < SENDERS; n++) people.push(await register(api, `sender${n}`))
   room = await createRoom(api, people[0]!.token, { preset: 'public_chat' })
-  for (const { token } of people.slice(1)) await join(api, token, room)
+  for (const { token } of people.slice(1)) await joinRoom(api, token, room)
   await allBegun()
 })
 afterEach(async () => {
@@ -143,6 +153,22 @@ test('SIGUSR2 restarts all nodes in turn: no client meets an error', { timeout: 
   expect(pids()).toHaveLength(NODES)
   expect(log().waitsMs()).toEqual([])
   expect(server.output()).not.toContain('ended by itself')
+})
+
+test('a configuration that is wrong ends no more than one node; when it is right again, the restart goes on', {
+  timeout: 120_000,
+}, async () => {
+  const file = join(server.dataDir, 'hearth.yaml')
+  const before = pids()
+  await writeFile(file, 'limits: {nonsense: 1}')
+  process.kill(server.pid(), 'SIGUSR2')
+  await waitUntil('three tries', () => log().waitsMs().length >= 2)
+  expect(before.filter(isAlive)).toHaveLength(NODES - 1)
+  expect(await ask('GET', '/account/whoami', people[0]!)).toBe(200)
+  await rm(file)
+  await waitUntil('the last restart', () => server.output().includes('all nodes were restarted'))
+  expect(before.filter(isAlive)).toEqual([])
+  expect(await ask('GET', '/account/whoami', people[0]!)).toBe(200)
 })
 
 test('SIGTERM answers all that was begun, and leaves nothing', { timeout: 120_000 }, async () => {
