@@ -9,6 +9,7 @@ import { Writable } from 'node:stream'
 import { type ChildOutcome, EXIT, type Host } from './cli/command.ts'
 import { giveWay } from './cli/give-way.ts'
 import { runProgram } from './cli/program.ts'
+import { NODE_ORDERS } from './cli/serve/nodes/child.ts'
 
 /** Handles that a failed command left open keep the process no longer than this. */
 const LEFTOVERS_MS = 1_000
@@ -21,8 +22,11 @@ setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
 function makeHost(): Host {
   const manifest = new URL('../package.json', import.meta.url)
   const program = process.argv[1] ?? 'hearth'
+  const env = Object.assign({}, process.env)
+  // A secret is in it, which nothing has to know that this process starts.
+  delete process.env[NODE_ORDERS]
   return {
-    env: process.env,
+    env,
     directory: process.cwd(),
     uid: process.getuid?.() ?? -1,
     isTerminal: process.stdout.isTTY === true,
