@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPTIONS } from '../../src/config/options.ts'
+import { OWN_FILES } from '../../src/domain/oauth/archive/own-data.ts'
 import { type Account, type Api, createRoom, login, openApi, PASSWORD, sendText } from '../support/api.ts'
 import { type ChildServer, startChildServer } from '../support/child-server.ts'
 import { uploadFile } from '../support/media.ts'
@@ -149,21 +150,19 @@ describe('beside a running server', () => {
   })
 
   test('user export: all that is kept of a user, and no token', async () => {
-    expect(await done('user export alice')).toMatch(/\d+ events and 3 files of @alice:localhost\.\n$/)
+    expect(await done('user export alice')).toMatch(/keeps of @alice:localhost, with 3 files\.\n$/)
     const path = join(server.dataDir, '_alice_localhost.tar.gz')
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     const found = await unpacked(path)
-    const events = found
-      .get('events/000001.jsonl')!
-      .toString()
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
+    const events = JSON.parse(found.get('events/0-0.json')!.toString())
     expect(events).toContainEqual(
       expect.objectContaining({ room_id: room, content: { msgtype: 'm.text', body: 'canary-message' } }),
     )
-    expect(JSON.parse(found.get('account.json')!.toString())).toMatchObject({ name: '@alice:localhost' })
-    for (const file of files) expect(found.get(`files/${file.split('/')[1]}`)?.length).toBeGreaterThan(2_000)
+    expect(JSON.parse(found.get('account.json')!.toString())).toMatchObject({ user_id: '@alice:localhost' })
+    for (const file of files) expect(found.get(`media/${file.split('/')[1]}`)?.length).toBeGreaterThan(2_000)
+    for (const { name } of OWN_FILES) expect([...found.keys()]).toContain(name)
+    const listed = execFileSync('tar', ['-tvzf', path, 'account.json']).toString()
+    expect(listed).toContain(` ${new Date().getFullYear()}-`)
     expect([...found.values()].some((bytes) => bytes.includes(alice.token))).toBe(false)
     expect((await hearth('user export nobody')).code).toBe(1)
     expect((await readdir(server.dataDir)).filter((name) => name.includes('nobody'))).toEqual([])

@@ -73,6 +73,20 @@ it('of two that stand by, one gets the place', async () => {
   expect((await findNode(database.db, WRITER))?.fence).toBe(2)
 })
 
+it('of several that begin at once on an empty database, one serves and the others stand by', async () => {
+  const all = [standing(node()), standing(node()), standing(node())]
+  const lease = await Promise.race(all.map(({ joined }) => joined))
+  expect(lease.fence).toBe(1)
+  const isRefused: unknown[] = []
+  for (const { joined } of all) joined.catch((error: unknown) => isRefused.push(error))
+  const began = all.map((one) => Promise.race([one.joined.catch(() => {}), one.began()]))
+  await Promise.all(began)
+  expect(isRefused).toEqual([])
+  for (const one of all) one.stop()
+  const outcomes = await Promise.allSettled(all.map(({ joined }) => joined))
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
+})
+
 it('a process that cannot stand by says so after a while', { timeout: 60_000 }, async () => {
   await joinNodes(node())
   await expect(joinNodes(node())).rejects.toThrow('a node of this cluster serves')

@@ -93,7 +93,7 @@ describe("a person's data", () => {
     expect(answer.headers.get('content-disposition')).toBe('attachment; filename="alice.tar"')
     const archive = join(directory, 'alice.tar')
     await writeFile(archive, Buffer.from(await answer.arrayBuffer()))
-    execFileSync('tar', ['-xf', archive, '-C', directory])
+    execFileSync('tar', ['-xmf', archive, '-C', directory])
 
     const read = async (name: string) => JSON.parse(await readFile(join(directory, name), 'utf8'))
     const account = await read('account.json')

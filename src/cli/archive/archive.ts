@@ -10,6 +10,8 @@ export interface Archive {
   add(name: string, content: string | Buffer): Promise<void>
   /** @param bytes how many the stream has; with another number it fails */
   addStream(name: string, bytes: number, source: AsyncIterable<Buffer>): Promise<void>
+  /** @param piece of files that have their headers already */
+  push(piece: Buffer): Promise<void>
 }
 
 /**
@@ -45,6 +47,7 @@ export async function writeArchive<T>(path: string, now: number, fill: (archive:
 
   try {
     const result = await fill({
+      push,
       addStream,
       add(name, content) {
         const bytes = Buffer.from(content)

@@ -130,7 +130,8 @@ async function take(parts: JoinParts, before: NodeRow | undefined): Promise<Node
     // Its lock must not outlive the attempt.
     await writing.close()
     if (!(error instanceof WriterPresent)) throw error
-    if (wasOfCluster) return undefined
+    // On an empty database, the first of several nodes that begin at once has written who it is by now.
+    if (wasOfCluster || isServing(await findNode(db, WRITER))) return undefined
     throw new NodeRefused(
       'a Hearth without cluster.secret uses this database: give it the same cluster.secret and start it again, or give this one a database of its own',
     )

@@ -1,7 +1,50 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { Reader } from '../db/db.ts'
 
-// Tables: receipt, room, event, sync_filter, report, thread_subscription, device_key, cross_signing_key, key_backup, backed_up_key, delayed_event
+// Tables: receipt, room, event, sync_filter, report, thread_subscription, device_key, cross_signing_key, key_backup, backed_up_key, delayed_event,
+// accepted_policy, threepid_bind, new_login, room_alias, key_signature, matrix_user
+
+/** The terms that a user has agreed to. */
+export function ownPolicies(reader: Reader, userNid: number): Promise<JsonObject[]> {
+  return reader.query<JsonObject>(
+    'SELECT url, accepted_at FROM accepted_policy WHERE user_nid = $1 ORDER BY accepted_at, url',
+    [userNid],
+  )
+}
+
+/** The addresses by which others find a user, and the identity servers that tell them. */
+export function ownBindings(reader: Reader, userNid: number): Promise<JsonObject[]> {
+  return reader.query<JsonObject>(
+    'SELECT medium, address, id_server, bound_at FROM threepid_bind WHERE user_nid = $1 ORDER BY bound_at, medium, address',
+    [userNid],
+  )
+}
+
+/** From where a user has logged in on new devices, as far as the server still knows. */
+export function ownLogins(reader: Reader, userNid: number): Promise<JsonObject[]> {
+  return reader.query<JsonObject>(
+    'SELECT device_id, device_name, ip, languages, logged_in_at FROM new_login WHERE user_nid = $1 ORDER BY logged_in_at',
+    [userNid],
+  )
+}
+
+/** The addresses of rooms that a user has made. */
+export function ownAliases(reader: Reader, userNid: number): Promise<JsonObject[]> {
+  return reader.query<JsonObject>(
+    `SELECT a.alias, r.room_id, a.created_ts FROM room_alias a JOIN room r USING (room_nid)
+     WHERE a.creator_nid = $1 ORDER BY a.created_ts, a.alias`,
+    [userNid],
+  )
+}
+
+/** Whose keys a user has signed: their own, and those of people whom they have verified. */
+export function ownSignatures(reader: Reader, userNid: number): Promise<JsonObject[]> {
+  return reader.query<JsonObject>(
+    `SELECT u.user_id, s.target AS key, s.signer_key, s.signature FROM key_signature s JOIN matrix_user u ON u.user_nid = s.target_nid
+     WHERE s.signer_nid = $1 ORDER BY s.position`,
+    [userNid],
+  )
+}
 
 /** How far a user has read. */
 export function ownReceipts(reader: Reader, userNid: number): Promise<JsonObject[]> {

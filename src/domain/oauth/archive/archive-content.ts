@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import type { UserId } from '../../../core/ids.ts'
 import { TAR_END, tarHeader, tarPadding } from '../../../core/media/tar.ts'
 import type { Database } from '../../../store/db/db.ts'
 import type { MediaRow } from '../../../store/media/media.ts'
@@ -14,9 +13,8 @@ import {
   EVENTS_READ_AT_ONCE,
   MEDIA_READ_AT_ONCE,
 } from '../../limits/oauth.ts'
-import { accountFiles } from './account-files.ts'
+import { OWN_FILES, type Owner } from './own-data.ts'
 
-export type Owner = { readonly userNid: number; readonly userId: UserId }
 /** Opens a file of the media store. */
 export type OpenMedia = (media: MediaRow & { readonly digest: Buffer; readonly bytes: number }) => Promise<Readable>
 
@@ -67,14 +65,14 @@ export function createArchiveContent({
   readonly openMedia: OpenMedia
 }): (owner: Owner, part: ArchivePart) => Promise<MadePart> {
   function* file(name: string, content: Buffer): Generator<Buffer> {
-    yield tarHeader(name, content.length, clock.now())
+    yield tarHeader(name, content.length, Math.floor(clock.now() / 1000))
     yield content
     yield tarPadding(content.length)
   }
   const json = (name: string, value: unknown) => file(name, Buffer.from(JSON.stringify(value, null, 1)))
 
   async function* account(owner: Owner): AsyncGenerator<Buffer> {
-    for await (const [name, value] of accountFiles(db, owner)) yield* json(name, value)
+    for (const { name, read } of OWN_FILES) yield* json(name, await read(db, owner))
   }
 
   async function keys({ userNid }: Owner, part: Extract<ArchivePart, { kind: 'keys' }>): Promise<MadePart> {
@@ -136,7 +134,7 @@ export function createArchiveContent({
     if (digest === null || bytes === null || !row.is_stored || row.quarantined_by !== null) return
     const stream = await openMedia({ ...row, digest, bytes }).catch(() => undefined)
     if (stream === undefined) return
-    yield tarHeader(`media/${media_id.replace(/[^\w-]/g, '_').slice(0, 90)}`, bytes, created_at)
+    yield tarHeader(`media/${media_id.replace(/[^\w-]/g, '_').slice(0, 90)}`, bytes, Math.floor(created_at / 1000))
     let left = bytes
     try {
       for await (const chunk of stream as AsyncIterable<Buffer>) {

@@ -28,8 +28,9 @@ import {
   MAX_ARCHIVE_FAILURES,
   MAX_ARCHIVES,
 } from '../../limits/oauth.ts'
-import { type ArchivePart, createArchiveContent, FIRST_PART, type OpenMedia, type Owner } from './archive-content.ts'
+import { type ArchivePart, createArchiveContent, FIRST_PART, type OpenMedia } from './archive-content.ts'
 import type { ArchiveFiles } from './archive-files.ts'
+import type { Owner } from './own-data.ts'
 
 /** How far the archive of a person is. */
 export interface ArchiveState {
