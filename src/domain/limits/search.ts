@@ -18,3 +18,6 @@ export const SEARCH_BATCH = 100
 export const MAX_UNINDEXED_EVENTS = 20_000
 /** How far back of its position the index looks again after a start: numbers are not quite in the order of commits. */
 export const SEARCH_OVERLAP = 2_000
+/** Searches whose words are known to be frequent, and the longest of them. */
+export const MAX_FREQUENT_SEARCHES = 1_000
+export const MAX_FREQUENT_SEARCH_CHARS = 200

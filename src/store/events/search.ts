@@ -90,6 +90,9 @@ export interface SearchMatch {
   readonly rank: number
 }
 
+/** Remembers searches by their kinds and words. What it forgets costs one more look, and what it remembers changes no answer. */
+export type FrequentSearches = Pick<Set<string>, 'has'> & { add(search: string): void }
+
 /** More matches than this, in all rooms, are looked up in the index together with their rooms. */
 const MAX_MATCHES_TRIED = 5_000
 
@@ -100,17 +103,27 @@ const MAX_MATCHES_TRIED = 5_000
  * with each event that has a word.
  *
  * @param inIndex whether the rooms are few enough to be looked up in the index
+ * @param frequent searches of which is known that their words are frequent: they are not tried without the rooms first
  */
-export async function findMatches(reader: Reader, query: SearchQuery, inIndex: boolean): Promise<SearchMatch[]> {
+export async function findMatches(
+  reader: Reader,
+  query: SearchQuery,
+  inIndex: boolean,
+  frequent: FrequentSearches,
+): Promise<SearchMatch[]> {
   const wanted = query.words.map(quoted).join(' & ')
   if (!inIndex) return find(reader, query, { inIndex: [wanted], afterwards: [] })
   const marks = anyOf(query.roomNids.map(roomMark))
-  const [first, ...others] = await find(reader, query, {
-    inIndex: [wanted],
-    afterwards: [marks],
-    upTo: MAX_MATCHES_TRIED,
-  })
-  if (!first?.is_over) return first ? [first, ...others] : []
+  const search = `${query.kinds.join(' ')}: ${query.words.toSorted().join(' ')}`
+  if (!frequent.has(search)) {
+    const [first, ...others] = await find(reader, query, {
+      inIndex: [wanted],
+      afterwards: [marks],
+      upTo: MAX_MATCHES_TRIED,
+    })
+    if (!first?.is_over) return first ? [first, ...others] : []
+    frequent.add(search)
+  }
   return find(reader, query, { inIndex: [wanted, marks], afterwards: [] })
 }
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { MAX_FREQUENT_SEARCH_CHARS, MAX_FREQUENT_SEARCHES } from '../../../src/domain/limits/search.ts'
+import { createFrequentSearches } from '../../../src/domain/rooms/read/search-hits.ts'
 import { findMatches, type SearchKind } from '../../../src/store/events/search.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -33,6 +35,48 @@ it.each([
   ['names alone', ['often'], [1], ['name'] as SearchKind[], undefined, [10]],
   ['both rooms', ['often'], [1, 2], ALL, undefined, [12_000, 11_999, 11_998]],
 ])('finds the newest of %s', async (_, words, roomNids, kinds, before, expected) => {
-  const found = await findMatches(database.db, { words, kinds, roomNids, before, limit: 3 }, true)
-  expect(found.map(({ event_nid }) => event_nid)).toEqual(expected)
+  const frequent = new Set<string>()
+  // The second time, it is known whether the words are frequent.
+  for (let time = 0; time < 2; time++) {
+    const found = await findMatches(database.db, { words, kinds, roomNids, before, limit: 3 }, true, frequent)
+    expect(found.map(({ event_nid }) => event_nid)).toEqual(expected)
+  }
+})
+
+it('searches frequent words twice the first time only', async () => {
+  const frequent = createFrequentSearches()
+  let queries = 0
+  const reader = {
+    query(...parts: Parameters<typeof database.db.query>) {
+      queries++
+      return database.db.query(...parts)
+    },
+  } as typeof database.db
+  const search = async (words: string[]) => {
+    queries = 0
+    await findMatches(reader, { words, kinds: ALL, roomNids: [1], before: undefined, limit: 3 }, true, frequent)
+    return queries
+  }
+  const counts: number[] = []
+  for (const words of [
+    ['often', 'other'],
+    ['other', 'often'],
+    ['often', 'rare'],
+    ['often', 'rare'],
+  ]) {
+    counts.push(await search(words))
+  }
+  expect(counts).toEqual([2, 1, 1, 1])
+})
+
+it('remembers only so many searches, and no long ones', () => {
+  const frequent = createFrequentSearches()
+  for (let count = 0; count <= MAX_FREQUENT_SEARCHES; count++) frequent.add(`word${count}`)
+  frequent.add('w'.repeat(MAX_FREQUENT_SEARCH_CHARS + 1))
+  expect(['word0', 'word1', `word${MAX_FREQUENT_SEARCHES}`].map((word) => frequent.has(word))).toEqual([
+    false,
+    true,
+    true,
+  ])
+  expect(frequent.has('w'.repeat(MAX_FREQUENT_SEARCH_CHARS + 1))).toBe(false)
 })

@@ -1,10 +1,9 @@
 import { relationOf } from '../../../core/event/relation.ts'
-import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import type { AggregatedRow } from '../../../store/events/relations.ts'
 import { MAX_BUNDLED_BYTES } from '../../limits/answers.ts'
 import { MAX_REFERENCES_READ_BYTES } from '../../limits/relations.ts'
-import { loadReferences, type Reading, writeClientEvent } from '../room/client-event.ts'
+import { clientEventText, loadReferences, type Reading } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
@@ -168,21 +167,15 @@ function written(found: ReadonlyMap<RoomEvent, Aggregations>, reading: Reading):
 
 function writeAggregations({ edit, thread, references }: Aggregations, reading: Reading): string {
   const parts: string[] = []
-  if (edit) parts.push(`"m.replace":${clientEvent(edit, reading)}`)
+  if (edit) parts.push(`"m.replace":${clientEventText(edit, reading)}`)
   if (thread) {
     const { latest, replies, participated } = thread
     const counts = `"count":${replies},"current_user_participated":${participated}`
-    parts.push(`"m.thread":{"latest_event":${clientEvent(latest, reading)},${counts}}`)
+    parts.push(`"m.thread":{"latest_event":${clientEventText(latest, reading)},${counts}}`)
   }
   if (references.length > 0) {
     const chunk = references.map((event) => ({ event_id: nameOf(event) }))
     parts.push(`"m.reference":${JSON.stringify({ chunk })}`)
   }
   return `{${parts.join(',')}}`
-}
-
-function clientEvent(event: RoomEvent, reading: Reading): string {
-  const out = new JsonBytes()
-  writeClientEvent(out, event, reading)
-  return out.toBuffer().toString('utf8')
 }

@@ -4,9 +4,11 @@ import { wordsOf } from '../../../core/search-words.ts'
 import type { Database, Reader } from '../../../store/db/db.ts'
 import { searches } from '../../../store/db/whole-tables.ts'
 import { getAggregations } from '../../../store/events/relations.ts'
-import { findMatches, type SearchKind, type SearchMatch } from '../../../store/events/search.ts'
+import { type FrequentSearches, findMatches, type SearchKind, type SearchMatch } from '../../../store/events/search.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import {
+  MAX_FREQUENT_SEARCH_CHARS,
+  MAX_FREQUENT_SEARCHES,
   MAX_RANKED_MATCHES,
   MAX_ROOMS_IN_SEARCH_INDEX,
   MAX_SEARCH_MATCHES_READ,
@@ -66,6 +68,7 @@ const NOTHING: Hits = { hits: [], count: 0, next: undefined }
 export function createFindHits(parts: FindHitsParts): FindHits {
   const { db, events, access, registry, userRooms } = parts
   const hiddenByEdit = createHiddenByEdit(parts)
+  const frequent = createFrequentSearches()
 
   /** The rooms that the user is or was in, and that the filter and the token want. */
   async function roomsOf(by: Requester, filter: EventMatcher, within: SearchToken | undefined): Promise<number[]> {
@@ -165,13 +168,26 @@ export function createFindHits(parts: FindHitsParts): FindHits {
     const roomNids = await roomsOf(by, wish.filter, token)
     if (roomNids.length === 0) return []
     const query = { words, kinds: wish.kinds, roomNids, before, limit }
-    return findMatches(searches(db), query, roomNids.length <= MAX_ROOMS_IN_SEARCH_INDEX)
+    return findMatches(searches(db), query, roomNids.length <= MAX_ROOMS_IN_SEARCH_INDEX, frequent)
   }
 
   return async (by, wish, token) => {
     const words = searchedWords(wish.term)
     if (words.length === 0) return NOTHING
     return wish.byRank ? byRank(by, wish, words, token) : byTime(by, wish, words, token)
+  }
+}
+
+/** Remembers the last searches whose words were frequent, unless they are long. */
+export function createFrequentSearches(): FrequentSearches {
+  const known = new Set<string>()
+  return {
+    has: (search) => known.has(search),
+    add(search) {
+      if (search.length > MAX_FREQUENT_SEARCH_CHARS) return
+      known.add(search)
+      if (known.size > MAX_FREQUENT_SEARCHES) known.delete(known.values().next().value!)
+    },
   }
 }
 

@@ -85,8 +85,17 @@ export function isMarkedFor(event: RoomEvent, by: Pick<Reading, 'tokenNid' | 'ea
 
 /** Writes an event in the client format (client-server API, "Room event format"). */
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
-  const { head, unsigned, tail, isSticky } = event.rendered ?? render(event, NOTHING)
-  out.text(head)
+  const rendered = event.rendered ?? render(event, NOTHING)
+  out.text(rendered.head).text(afterHead(event, rendered, reading))
+}
+
+/** An event in the client format, to be written into another one. */
+export function clientEventText(event: RoomEvent, reading: Reading): string {
+  const rendered = event.rendered ?? render(event, NOTHING)
+  return rendered.head + afterHead(event, rendered, reading)
+}
+
+function afterHead(event: RoomEvent, { unsigned, tail, isSticky }: Rendered, reading: Reading): string {
   const age = Math.max(0, reading.now - event.ts)
   const membership = reading.membershipAt?.(event)
   // This is the case for nearly every event that a sync writes.
@@ -102,7 +111,7 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
     reading.roomId === undefined &&
     stickyMs <= 0 &&
     relations === undefined
-  if (isPlain && membership === 'join') return void out.text(`${age},"membership":"join"}}`)
+  if (isPlain && membership === 'join') return `${age},"membership":"join"}}`
   let rest = `${age}${unsigned}`
   if (membership !== undefined) rest += `,"membership":"${membership}"`
   if (relations !== undefined) rest += `,"m.relations":${relations}`
@@ -111,7 +120,7 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
   if (delayId !== undefined) rest += `,"delay_id":"${delayId}","org.matrix.msc4140.delay_id":"${delayId}"`
   rest += `}${tail}`
   if (reading.roomId !== undefined) rest += `,"room_id":${JSON.stringify(reading.roomId)}`
-  out.text(`${rest}}`)
+  return `${rest}}`
 }
 
 const NOTHING: ReadonlyMap<number, RoomEvent> = new Map()
