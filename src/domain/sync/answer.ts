@@ -252,13 +252,16 @@ export async function warm({ sources, by, request }: Look, roomNids: readonly nu
   const { registry, db, events, unread } = sources
   const cold = roomNids.filter((nid) => (registry.peekAlive(nid)?.timeline.length ?? 0) === 0)
   const limit = Math.min((request.filter.room.timeline.limit ?? 10) + 1, MAX_WARMED_EVENTS)
-  const [rows] = await Promise.all([
-    cold.length === 0 ? [] : getRecentTimelines(db, cold, limit),
+  // Read before the rooms, whose newest events are then in memory already.
+  const reading = cold.length === 0 ? undefined : getRecentTimelines(db, cold, limit)
+  const adopting = reading?.then((rows) => rows.map((row) => events.adopt(row)))
+  const [newest] = await Promise.all([
+    adopting ?? [],
     unread.know(by.userNid, roomNids),
     ...roomNids.map((nid) => registry.getByNid(nid)),
   ])
-  for (const [nid, newest] of groupBy(rows, (row) => row.room_nid)) {
-    registry.peekAlive(nid)?.extendTimeline(newest.map((row) => events.adopt(row)).reverse())
+  for (const [nid, timeline] of groupBy(newest, (event) => event.roomNid)) {
+    registry.peekAlive(nid)?.extendTimeline(timeline.reverse())
   }
 }
 
