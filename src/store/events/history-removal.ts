@@ -129,13 +129,17 @@ export async function removeRelations(tx: Tx, roomNid: number, upTo: number, lim
   return rows.length
 }
 
-/** Brings the counts of threads up to date, and forgets threads whose first event is gone. */
-export async function recountThreads(tx: Tx, roomNid: number): Promise<void> {
+/** Forgets threads whose first event is gone. */
+export async function forgetThreads(tx: Tx, roomNid: number): Promise<void> {
   await tx.query(
     `DELETE FROM thread t WHERE room_nid = $1
      AND NOT EXISTS (SELECT FROM event e WHERE e.room_nid = $1 AND e.event_id = t.root_id)`,
     [roomNid],
   )
+}
+
+/** Brings the counts of threads up to date. */
+export async function recountThreads(tx: Tx, roomNid: number): Promise<void> {
   await tx.query(
     `UPDATE thread t SET replies = counted.replies, latest_pos = counted.latest FROM (
        SELECT root_id, count(r.pos)::int AS replies, max(r.pos) AS latest FROM thread LEFT JOIN event_relation r

@@ -54,10 +54,10 @@ export async function findPurge(reader: Reader, id: string): Promise<PurgeRow | 
   return row
 }
 
-/** Purges that have not ended, oldest first. */
+/** Purges that have not ended: first those that operators asked for, the oldest first. */
 export function openPurges(reader: Reader): Promise<PurgeRow[]> {
   return reader.query<PurgeRow>(
-    `SELECT ${COLUMNS} FROM history_purge WHERE ended_at IS NULL ORDER BY asked_at, purge_id`,
+    `SELECT ${COLUMNS} FROM history_purge WHERE ended_at IS NULL ORDER BY is_by_age, asked_at, purge_id`,
   )
 }
 

@@ -44,6 +44,16 @@ async function shared(texts: readonly string[]): Promise<{ room: string; ids: st
   return { room, ids }
 }
 
+/** Messages before all others of a room. */
+const addOld = (room: string, count: number) =>
+  sql(
+    `INSERT INTO event (event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, state_chain, state_seq,
+       event_id, type, json)
+     SELECT last_nid - 1000000 * room_nid - n, room_nid, -n, 1, 0, 0, state_chain, state_seq, '$' || room_nid || '-' || n, 'm.room.message',
+       '{"content":{},"type":"m.room.message"}' FROM room, generate_series(1, $2) AS n WHERE room_id = $1`,
+    [room, count],
+  )
+
 /** Pages to the end, backwards. */
 async function pagedBy(who: Account, room: string, limit = 3): Promise<Json[]> {
   const found: Json[] = []
@@ -163,13 +173,7 @@ describe('history that was removed', () => {
 
   test('is removed in parts', async () => {
     const { room } = await shared([])
-    await sql(
-      `INSERT INTO event (event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, state_chain, state_seq,
-         event_id, type, json)
-       SELECT last_nid - 1000000 - n, room_nid, -n, 1, 0, 0, state_chain, state_seq, '$' || room_nid || '-' || n, 'm.room.message',
-         '{"content":{},"type":"m.room.message"}' FROM room, generate_series(1, $2) AS n WHERE room_id = $1`,
-      [room, 2 * EVENTS_PURGED_AT_ONCE + 1],
-    )
+    await addOld(room, 2 * EVENTS_PURGED_AT_ONCE + 1)
     const last = await say(alice, room, 'last')
     expect(await purge(room, last)).toMatchObject({ events_removed: 2 * EVENTS_PURGED_AT_ONCE + 1 })
     expect((await stored(room)).filter(({ type }) => type === 'm.room.message')).toHaveLength(1)
@@ -177,6 +181,27 @@ describe('history that was removed', () => {
 })
 
 describe('a purge', () => {
+  test('that an operator asks for waits for no room with much that is over by its age', async () => {
+    const [large, small, first] = [
+      await shared(['one']),
+      await shared(['two', 'three']),
+      await shared(['four', 'five']),
+    ]
+    await addOld(large.room, 40 * EVENTS_PURGED_AT_ONCE)
+    await sql(
+      `INSERT INTO history_purge (purge_id, room_nid, up_to_pos, up_to_nid, with_local, asked_at, is_by_age)
+       SELECT 'by-age', room_nid, -1, 0, true, 0, true FROM room WHERE room_id = $1`,
+      [large.room],
+    )
+    const byAge = async () => (await sql(`SELECT removed FROM history_purge WHERE purge_id = 'by-age'`))[0]
+    await purge(first.room, first.ids[1]!)
+    await waitUntil('the beginning', async () => (await byAge())?.removed > 0)
+    await purge(small.room, small.ids[1]!)
+    expect(textsIn(await pagedBy(bob, small.room))).toEqual(['three'])
+    expect(await byAge()).toBeDefined()
+    await waitUntil('the end of what is over', async () => (await byAge()) === undefined)
+  })
+
   test('may name a time, and an event in its body', async () => {
     const { room, ids } = await shared(['one', 'two', 'three'])
     const at = Date.now()

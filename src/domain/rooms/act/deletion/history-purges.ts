@@ -15,6 +15,8 @@ import {
 import { firstKept, lastFrom } from '../../../../store/rooms/retention.ts'
 import { getRooms } from '../../../../store/rooms/rooms.ts'
 import type { Clock, Random } from '../../../clock.ts'
+import { PURGE_TURN_MS } from '../../../limits/history-purges.ts'
+import { restAfterWork } from '../../../spare-time.ts'
 import type { Unread } from '../../../sync/unread.ts'
 import type { EventCache } from '../../room/event-cache.ts'
 import type { RoomRegistry } from '../../room/registry.ts'
@@ -65,6 +67,8 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
   const { db, clock, registry, events, log } = parts
   const { step, tidy } = createPurgeSteps(parts)
   let wake = (): void => {}
+  /** An operator has asked since the last look for purges. */
+  let isAsked = false
 
   async function pointIn(room: Room, point: PurgePoint): Promise<{ readonly pos: number; readonly nid: number }> {
     if ('ts' in point) {
@@ -83,39 +87,63 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     return { pos: event.pos, nid: event.nid }
   }
 
-  /** Ends a purge whose room is gone or going. What fails otherwise is tried again, and keeps no other purge waiting. */
-  async function runOrEnd(purge: PurgeRow, isOver: () => boolean): Promise<void> {
+  /**
+   * Ends a purge whose room is gone or going. What fails otherwise is tried again, and keeps no other purge waiting.
+   * @returns false if it was over before the end
+   */
+  async function runOrEnd(purge: PurgeRow, isOver: () => boolean): Promise<boolean> {
     try {
-      await run(purge, isOver)
+      return await run(purge, isOver)
     } catch (err) {
       const { purge_id: id, room_nid: room } = purge
       if ((await getRooms(db, [room])).length > 0) {
         log.warn({ err, room, purge: id }, 'history of a room could not be removed; it will be tried again')
-        return
+        return true
       }
       await db.tx((tx) => endPurge(tx, id, clock.now(), 'The room itself was removed.'))
+      return true
     }
   }
 
-  async function run(purge: PurgeRow, isOver: () => boolean): Promise<void> {
+  /** Goes through all purges once. By age they have a turn each, which ends when an operator asks. @returns whether there is more to do at once */
+  async function runTurns(isOver: () => boolean): Promise<boolean> {
+    isAsked = false
+    let isMore = false
+    for (const purge of await openPurges(db)) {
+      let until: number | undefined
+      const isTurnOver = () => {
+        // From its first step on, so that each turn has one.
+        until ??= performance.now() + PURGE_TURN_MS
+        return isOver() || (purge.is_by_age && (isAsked || performance.now() > until))
+      }
+      if (isOver() || (purge.is_by_age && isAsked)) return !isOver()
+      if (!(await runOrEnd(purge, isTurnOver))) isMore = !isOver()
+    }
+    return isMore
+  }
+
+  async function run(purge: PurgeRow, isOver: () => boolean): Promise<boolean> {
     const room = await registry.getByNid(purge.room_nid)
     const own = new Set(await newestOwnEvents(db, room.nid, purge.up_to_pos))
     for (let at: PurgeRow = purge; ; ) {
-      if (isOver()) return
+      if (isOver()) return false
+      const begun = performance.now()
       const done_pos = await step(at, room, own)
       if (done_pos === undefined) break
       at = { ...at, done_pos }
+      // An operator waits for theirs; nobody waits for what is over by its age.
+      if (purge.is_by_age) await restAfterWork(performance.now() - begun, NEVER)
     }
     await tidy(purge, isOver)
-    if (isOver()) return
+    if (isOver()) return false
     // What is bundled with the events that stay. By its age, an event goes before what relates to it.
     if (!purge.is_by_age) events.forgetAll()
     parts.unread.forgetRoom(room.nid)
     registry.drop(await registry.getByNid(room.nid))
     const { purge_id: id } = purge
     await db.tx((tx) => (purge.is_by_age ? deletePurge(tx, id) : endPurge(tx, id, clock.now(), undefined)))
-    if (purge.is_by_age) return
-    log.info({ room: room.id, purge: purge.purge_id }, 'history of a room was removed')
+    if (!purge.is_by_age) log.info({ room: room.id, purge: id }, 'history of a room was removed')
+    return true
   }
 
   async function insert(room: Room, purge: Pick<PurgeRow, 'up_to_pos' | 'up_to_nid' | 'with_local' | 'is_by_age'>) {
@@ -125,6 +153,7 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     )
     if (!isFirst) return undefined
     room.purgedTo = Math.max(room.purgedTo, purge.up_to_pos)
+    if (!purge.is_by_age) isAsked = true
     wake()
     return purge_id
   }
@@ -152,10 +181,13 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
       return { status, events_removed: purge.removed, ...(purge.error === null ? {} : { error: purge.error }) }
     },
     async runAll(isOver) {
-      for (const purge of await openPurges(db)) if (!isOver()) await runOrEnd(purge, isOver)
+      while (await runTurns(isOver));
     },
     onWake(listener) {
       wake = listener
     },
   }
 }
+
+/** The rests are short: whoever stops the server waits for one at most. */
+const NEVER = new AbortController().signal

@@ -5,6 +5,7 @@ import { encodeCanonical } from '../../../../core/signing/canonical-json.ts'
 import type { Database } from '../../../../store/db/db.ts'
 import {
   emptyEvents,
+  forgetThreads,
   type OldEvent,
   oldEvents,
   recountThreads,
@@ -69,6 +70,8 @@ export function createPurgeSteps({ db, clock, events }: PurgeStepParts) {
     for (let removed = 1; removed > 0 && !isOver(); ) {
       removed = await db.tx((tx) => removeRelations(tx, nid, upTo, limit))
     }
+    // Two transactions: whoever answers in a thread that is forgotten must not wait for the counts of the others.
+    if (!isOver()) await db.tx((tx) => forgetThreads(tx, nid))
     if (!isOver()) await db.tx((tx) => recountThreads(tx, nid))
   }
 
