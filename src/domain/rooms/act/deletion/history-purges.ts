@@ -64,11 +64,9 @@ export interface HistoryPurgeParts {
 const ID_BYTES = 12
 
 export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
-  const { db, clock, registry, events, log } = parts
-  const { step, tidy } = createPurgeSteps(parts)
+  const { db, clock, registry, events } = parts
+  const runs = createPurgeRuns(parts)
   let wake = (): void => {}
-  /** An operator has asked since the last look for purges. */
-  let isAsked = false
 
   async function pointIn(room: Room, point: PurgePoint): Promise<{ readonly pos: number; readonly nid: number }> {
     if ('ts' in point) {
@@ -86,6 +84,54 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     if (!event.isInTimeline) throw new ProtocolError('M_INVALID_PARAM', 'This event has no place in the timeline.')
     return { pos: event.pos, nid: event.nid }
   }
+
+  async function insert(room: Room, purge: Pick<PurgeRow, 'up_to_pos' | 'up_to_nid' | 'with_local' | 'is_by_age'>) {
+    const purge_id = parts.random.bytes(ID_BYTES).toString('base64url')
+    const isFirst = await db.tx((tx) =>
+      insertPurge(tx, { ...purge, purge_id, room_nid: room.nid, asked_at: clock.now() }),
+    )
+    if (!isFirst) return undefined
+    room.purgedTo = Math.max(room.purgedTo, purge.up_to_pos)
+    if (!purge.is_by_age) runs.giveWay()
+    wake()
+    return purge_id
+  }
+
+  return {
+    async begin(roomId, point, withLocal) {
+      const room = await registry.get(roomId)
+      if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
+      if (room.partialState) {
+        const text = 'This server is still joining this room: ask again when it knows all its members.'
+        throw new ProtocolError('M_UNKNOWN', text, { status: 400 })
+      }
+      const { pos, nid } = await pointIn(room, point)
+      const id = await insert(room, { up_to_pos: pos - 1, up_to_nid: nid, with_local: withLocal, is_by_age: false })
+      if (id !== undefined) return id
+      throw new ProtocolError('M_UNKNOWN', 'History of this room is being removed already.', { status: 400 })
+    },
+    async expire(room, { pos, nid }) {
+      return (await insert(room, { up_to_pos: pos, up_to_nid: nid, with_local: true, is_by_age: true })) !== undefined
+    },
+    async status(purgeId) {
+      const purge = purgeId.includes('\0') ? undefined : await findPurge(db, purgeId)
+      if (!purge) throw new ProtocolError('M_NOT_FOUND', 'There is no such purge.')
+      const status = purge.ended_at === null ? 'active' : purge.error === null ? 'complete' : 'failed'
+      return { status, events_removed: purge.removed, ...(purge.error === null ? {} : { error: purge.error }) }
+    },
+    runAll: runs.all,
+    onWake(listener) {
+      wake = listener
+    },
+  }
+}
+
+/** Carries purges out. */
+function createPurgeRuns(parts: HistoryPurgeParts) {
+  const { db, clock, registry, events, log } = parts
+  const { step, tidy } = createPurgeSteps(parts)
+  /** An operator has asked since the last look for purges. */
+  let isAsked = false
 
   /**
    * Ends a purge whose room is gone or going. What fails otherwise is tried again, and keeps no other purge waiting.
@@ -146,45 +192,13 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     return true
   }
 
-  async function insert(room: Room, purge: Pick<PurgeRow, 'up_to_pos' | 'up_to_nid' | 'with_local' | 'is_by_age'>) {
-    const purge_id = parts.random.bytes(ID_BYTES).toString('base64url')
-    const isFirst = await db.tx((tx) =>
-      insertPurge(tx, { ...purge, purge_id, room_nid: room.nid, asked_at: clock.now() }),
-    )
-    if (!isFirst) return undefined
-    room.purgedTo = Math.max(room.purgedTo, purge.up_to_pos)
-    if (!purge.is_by_age) isAsked = true
-    wake()
-    return purge_id
-  }
-
   return {
-    async begin(roomId, point, withLocal) {
-      const room = await registry.get(roomId)
-      if (!room) throw new ProtocolError('M_NOT_FOUND', 'This server knows no room of that id.')
-      if (room.partialState) {
-        const text = 'This server is still joining this room: ask again when it knows all its members.'
-        throw new ProtocolError('M_UNKNOWN', text, { status: 400 })
-      }
-      const { pos, nid } = await pointIn(room, point)
-      const id = await insert(room, { up_to_pos: pos - 1, up_to_nid: nid, with_local: withLocal, is_by_age: false })
-      if (id !== undefined) return id
-      throw new ProtocolError('M_UNKNOWN', 'History of this room is being removed already.', { status: 400 })
-    },
-    async expire(room, { pos, nid }) {
-      return (await insert(room, { up_to_pos: pos, up_to_nid: nid, with_local: true, is_by_age: true })) !== undefined
-    },
-    async status(purgeId) {
-      const purge = purgeId.includes('\0') ? undefined : await findPurge(db, purgeId)
-      if (!purge) throw new ProtocolError('M_NOT_FOUND', 'There is no such purge.')
-      const status = purge.ended_at === null ? 'active' : purge.error === null ? 'complete' : 'failed'
-      return { status, events_removed: purge.removed, ...(purge.error === null ? {} : { error: purge.error }) }
-    },
-    async runAll(isOver) {
+    async all(isOver: () => boolean): Promise<void> {
       while (await runTurns(isOver));
     },
-    onWake(listener) {
-      wake = listener
+    /** What is going on by age ends its turn. */
+    giveWay(): void {
+      isAsked = true
     },
   }
 }
