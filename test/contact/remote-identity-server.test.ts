@@ -269,6 +269,8 @@ describe('seed 2, id_server where identity servers validate addresses for the ho
     const byNumber = (change: object) =>
       api.request('POST', '/register/msisdn/requestToken', { body: { ...number, ...change } })
     expect(outcome(await byNumber({}))).toEqual([403, 'M_THREEPID_DENIED'])
+    const added = await api.request('POST', '/account/3pid/msisdn/requestToken', { body: number })
+    expect(outcome(added)).toEqual([400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED'])
     const begun = await byNumber(place())
     expect([begun.status, begun.body]).toEqual([200, expect.objectContaining({ msisdn: '447400123456' })])
     expect(begun.body.submit_url).toBeUndefined()

@@ -22,7 +22,7 @@ export interface TokenRequests {
    * message is sent in the wrong case, and the answer looks the same.
    *
    * @throws ProtocolError `M_SERVER_NOT_TRUSTED` and errors of an identity server; `M_INVALID_PARAM` for an invalid address, 403
-   *   `M_THREEPID_DENIED` for one that is not served, `M_THREEPID_IN_USE`, `M_THREEPID_NOT_FOUND`, `M_EMAIL_SEND_ERROR`, `M_SEND_ERROR`,
+   *   `M_THREEPID_DENIED` for one that is not served, `M_THREEPID_MEDIUM_NOT_SUPPORTED` for such a one to add, `M_THREEPID_IN_USE`, `M_THREEPID_NOT_FOUND`, `M_EMAIL_SEND_ERROR`, `M_SEND_ERROR`,
    *   `M_LIMIT_EXCEEDED`
    */
   request(
@@ -83,11 +83,16 @@ export function createTokenRequests(deps: {
   }
 
   /** The identity server that validates an address; undefined for this homeserver itself. */
-  function validatorOf(medium: Medium, { idServer, accessToken }: NamedByClient): NamedServer | undefined {
+  function validatorOf(
+    purpose: Purpose,
+    medium: Medium,
+    { idServer, accessToken }: NamedByClient,
+  ): NamedServer | undefined {
     const isMute = medium === 'msisdn' && config.identity.sms.gateway === 'none'
     if (!isMute && !config.contact.validated_elsewhere.includes(medium)) return undefined
     if (idServer === undefined && isMute) {
-      throw new ProtocolError('M_THREEPID_DENIED', 'This server sends no text messages: name an identity server.')
+      const errcode = purpose === 'add' ? 'M_THREEPID_MEDIUM_NOT_SUPPORTED' : 'M_THREEPID_DENIED'
+      throw new ProtocolError(errcode, 'This server sends no text messages: name an identity server.')
     }
     if (idServer === undefined || accessToken === undefined) {
       const key = idServer === undefined ? 'id_server' : 'id_access_token'
@@ -132,7 +137,7 @@ export function createTokenRequests(deps: {
 
   return {
     async request(purpose, wish, request, named = NOBODY) {
-      const validator = validatorOf(wish.medium, named)
+      const validator = validatorOf(purpose, wish.medium, named)
       try {
         const wished = await read(wish)
         requireServed(wished)
