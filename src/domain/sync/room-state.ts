@@ -3,7 +3,8 @@ import type { Reader } from '../../store/db/db.ts'
 import { getTimelineBackwards, roomPositionAt } from '../../store/events/events.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import { stateAt } from '../rooms/room/past-state.ts'
-import type { Place, Room } from '../rooms/room/room.ts'
+import type { Place } from '../rooms/room/recent/places.ts'
+import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type EventPosition, isNewer } from './token.ts'
 
@@ -17,7 +18,7 @@ export interface RoomStates {
 
 export function createRoomStates({ db, events }: { db: Reader; events: EventCache }): RoomStates {
   function lastSeenPlace({ timeline, committed }: Room, position: EventPosition): Place | undefined {
-    if (!isNewer(committed.nid, position)) return timeline.at(-1)
+    if (!isNewer(committed.nid, position)) return timeline.newest
     return timeline.findLast((one) => !isNewer(one.streamPos, position))
   }
 

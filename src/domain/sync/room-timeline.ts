@@ -2,7 +2,8 @@ import type { Reader } from '../../store/db/db.ts'
 import { getTimelineBackwards } from '../../store/events/events.ts'
 import { MAX_TIMELINE_BYTES } from '../limits.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
-import type { Place, Room } from '../rooms/room/room.ts'
+import type { Place } from '../rooms/room/recent/places.ts'
+import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type EventPosition, isNewer } from './token.ts'
 
@@ -43,7 +44,7 @@ export function readTimeline(
   const reading = new TimelineReading(wish)
   const { timeline } = room
   for (let index = timeline.length - 1; index >= 0; index--) {
-    const place = timeline[index]!
+    const place = timeline.at(index)
     if (!reading.looksAt(place)) continue
     const event = room.fact(place.nid)
     if (event === undefined) return readLoaded(db, cache, room, wish)
@@ -137,7 +138,7 @@ function placesWanted({ timeline }: Room, wish: TimelineWish): Place[] {
   const reading = new TimelineReading(wish)
   const places: Place[] = []
   for (let index = timeline.length - 1; index >= 0; index--) {
-    const place = timeline[index]!
+    const place = timeline.at(index)
     if (!reading.looksAt(place)) continue
     places.push(place)
     if ((since && !isNewer(place.streamPos, since)) || (!wants && places.length > limit)) break

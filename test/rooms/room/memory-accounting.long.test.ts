@@ -72,7 +72,18 @@ function eventOf(nid: number, body: string, isState: boolean): RoomEvent {
   })
 }
 
-function roomOf(nid: number, events: Parameters<typeof emptyRoom>[0]['events'], members: number): Room {
+/** What a room keeps of an event. */
+const eventAt = ({ nid }: Room, pos: number) =>
+  ({
+    nid: nid * 100 + pos,
+    pos,
+    streamPos: nid * 100 + pos,
+    notifiable: pos,
+    isInTimeline: true,
+    isHistory: false,
+  }) as RoomEvent
+
+function roomOf(nid: number, events: Parameters<typeof emptyRoom>[0]['events'], members: number, messages = 0): Room {
   const plain = ['create', 'power_levels', 'join_rules', 'history_visibility', 'name', 'topic', 'guest_access']
   const keys = [
     ...plain.map((name) => ({ type: own(`m.room.${name}`), state_key: '' })),
@@ -96,7 +107,18 @@ function roomOf(nid: number, events: Parameters<typeof emptyRoom>[0]['events'], 
     const userId = own(`@somebody-${nid}-${index}:example.org`) as UserId
     room.localMembers.set(userNid, { userNid, userId, displayName: own(`Somebody ${index}`), since: nid })
   }
-  room.extendTimeline([])
+  for (let pos = 1; pos <= messages; pos++) {
+    const { committed } = room
+    const after = { ...committed, pos, seq: committed.seq + 1 }
+    const change = {
+      chain: committed.chain,
+      seq: after.seq,
+      keyId: pos % keys.length,
+      before: 0,
+      eventNid: nid * 100 + pos,
+    }
+    room.advance([eventAt(room, pos)], [change], after)
+  }
   return room
 }
 
@@ -130,14 +152,19 @@ describe('what the caches say they hold is within a quarter of what the heap say
     })
   }
 
-  for (const members of [2, 8, 100]) {
-    test(`A3: rooms of ${members}`, () => {
+  for (const [members, messages] of [
+    [2, 0],
+    [8, 0],
+    [100, 0],
+    [2, 120],
+  ] as const) {
+    test(`A3: rooms of ${members} with ${messages} recent events that change state`, () => {
       const budget = new ByteBudget(1_000_000_000)
       const events = createEventCache({ db: NO_DATABASE, budget })
       const rooms = budget.part<number, Room>({ bytesOf: ({ bytes }) => bytes })
       const count = members === 100 ? 300 : 2_000
       const before = heapBytes()
-      for (let nid = 1; nid <= count; nid++) rooms.set(nid, roomOf(nid, events, members))
+      for (let nid = 1; nid <= count; nid++) rooms.set(nid, roomOf(nid, events, members, messages))
       const held = heapBytes() - before
       expect(Math.abs(budget.bytes / held - 1), `${budget.bytes} of ${held}`).toBeLessThan(SHARE)
       rooms.clear()

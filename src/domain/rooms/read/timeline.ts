@@ -74,7 +74,7 @@ export function createTimeline(parts: {
   const uncached = (row: EventRow): RoomEvent => events.get(row.event_nid) ?? new RoomEvent(row)
 
   async function read({ room, direction, after, upTo }: Stretch, count: number): Promise<readonly RoomEvent[]> {
-    const kept = room.timeline.filter(({ pos }) => pos > after && pos <= upTo)
+    const kept = room.timeline.between(after, upTo)
     if (replicas !== undefined && kept.length === 0) {
       const readRows = direction === 'f' ? getTimelineForwards : getTimelineBackwards
       return (await readRows(replicas, room.nid, after, upTo, count)).map(uncached)

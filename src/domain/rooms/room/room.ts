@@ -8,10 +8,11 @@ import type { EventCache } from './event-cache.ts'
 import type { Head, StateChange } from './head.ts'
 import { JoinedServers } from './joined-servers.ts'
 import type { PartialState } from './partial-state.ts'
+import { type Place, Places } from './recent/places.ts'
+import { UndoLog } from './recent/undo-log.ts'
 import { RecentBranches } from './recent-branches.ts'
 import type { RoomEvent } from './room-event.ts'
 import { StateKeys } from './state-keys.ts'
-import { UndoLog } from './undo-log.ts'
 
 export interface LocalMember {
   readonly userNid: number
@@ -26,26 +27,15 @@ interface Mentionables {
   readonly nids: ReadonlyMap<UserId, number>
 }
 
-/** The place of an event; a room keeps the newest ones. */
-export interface Place {
-  readonly nid: number
-  readonly pos: number
-  readonly streamPos: number
-  readonly notifiable: number
-}
-
-/** This many places of committed events are kept, so that a sync that is nearly up to date needs no query. */
-const TIMELINE_KEPT = 64
 const TIPS_KEPT = 256
 /** Edges that wait to be added to the auth graph. When more wait, the graph is read again on the next use. */
 const GRAPH_NEWS_KEPT = 4096
 
 /**
- * Bytes of an empty room, of a place in its timeline, of a chain's tip, of a local member, and of a member who can be mentioned. Measured:
+ * Bytes of an empty room, of a chain's tip, of a local member, and of a member who can be mentioned. Measured:
  * a test compares them with the heap.
  */
 const ROOM_BYTES = 2_000
-const PLACE_BYTES = 64
 const TIP_BYTES = 40
 const MEMBER_BYTES = 160
 const MENTIONABLE_BYTES = 300
@@ -84,7 +74,8 @@ export class Room {
   readonly localMembers = new Map<number, LocalMember>()
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
   readonly servers = new JoinedServers()
-  #timeline: Place[] = []
+  /** The newest events, oldest first, without gaps. */
+  readonly timeline = new Places()
   /** Identifies this copy of the room, without keeping the room in memory. */
   readonly copy: object = {}
   #mentionables: Mentionables | undefined
@@ -115,7 +106,7 @@ export class Room {
       ROOM_BYTES +
       this.keys.bytes +
       stateBytes(this.committed.state) +
-      this.#timeline.length * PLACE_BYTES +
+      this.timeline.bytes +
       this.tips.size * TIP_BYTES +
       this.localMembers.size * (MEMBER_BYTES + (this.#mentionables ? MENTIONABLE_BYTES : 0)) +
       this.#undo.bytes +
@@ -130,14 +121,9 @@ export class Room {
     return this.#branchChanges
   }
 
-  /** The newest events, oldest first, without gaps. */
-  get timeline(): readonly Place[] {
-    return this.#timeline
-  }
-
   /** The first timeline position that `timeline` covers. */
   get timelineFrom(): number {
-    return this.#timeline[0]?.pos ?? this.committed.pos + 1
+    return this.timeline.length === 0 ? this.committed.pos + 1 : this.timeline.at(0).pos
   }
 
   /** Adds what is about to be written, so that the next event can build on it. */
@@ -276,10 +262,9 @@ export class Room {
   advance(events: readonly RoomEvent[], changes: readonly StateChange[], head: Head): void {
     for (const event of events) {
       // `timeline` must have no gaps other than the open ones, so it starts after backfilled history.
-      if (event.isHistory) this.#timeline = this.#timeline.filter(({ pos }) => pos > event.pos)
-      else if (event.isInTimeline) this.#timeline.push(placeOf(event))
+      if (event.isHistory) this.timeline.keepAbove(event.pos)
+      else if (event.isInTimeline) this.timeline.push(event)
     }
-    if (this.#timeline.length > 2 * TIMELINE_KEPT) this.#timeline = this.#timeline.slice(-TIMELINE_KEPT)
     this.#branchChanges += this.#undo.record(changes, this.committed, head)
     this.committed = head
   }
@@ -290,7 +275,7 @@ export class Room {
     const news = older.slice(older.findLastIndex(({ isHistory }) => isHistory) + 1)
     const fitting = news.filter((event) => event.pos < from)
     if (fitting.at(-1)?.pos !== from - 1) return
-    this.#timeline = [...fitting.map(placeOf), ...this.#timeline].slice(-TIMELINE_KEPT)
+    this.timeline.extend(fitting)
     for (const event of fitting.toReversed()) if (!this.#undo.learn(event, this.committed)) return
   }
 
@@ -316,10 +301,6 @@ export class Room {
       this.localMembers.set(userNid, { userNid, userId, displayName, since })
     }
   }
-}
-
-function placeOf({ nid, pos, streamPos, notifiable }: RoomEvent): Place {
-  return { nid, pos, streamPos, notifiable }
 }
 
 /** What the events of one write add to a room. */

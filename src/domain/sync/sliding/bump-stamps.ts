@@ -32,7 +32,7 @@ export function createBumpStamps(db: Reader): BumpStamps {
   function fromMemory(room: Room, after: number, before: number | undefined): number | undefined {
     const { timeline, timelineFrom } = room
     for (let index = timeline.length - 1; index >= 0; index--) {
-      const place = timeline[index]!
+      const place = timeline.at(index)
       if (place.pos <= after) break
       const event = room.fact(place.nid)
       if (event === undefined) return undefined

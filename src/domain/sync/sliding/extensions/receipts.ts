@@ -43,6 +43,6 @@ function write(
 /** The numbers of the events that the client shows of a room. */
 function eventsOf({ sources }: SlidingLook, { wanted, answer }: ScopedRoom): number[] {
   if (answer.isBegun) return answer.timeline.map(({ nid }) => nid)
-  const places = sources.registry.peek(answer.nid)?.timeline ?? []
-  return places.slice(-Math.max(1, wanted.wish.timelineLimit)).map(({ nid }) => nid)
+  const count = Math.max(1, wanted.wish.timelineLimit)
+  return sources.registry.peek(answer.nid)?.timeline.newestNids(count) ?? []
 }
