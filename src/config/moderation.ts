@@ -65,5 +65,9 @@ export const moderationSection = section('What people may do here besides what t
       { minLength: 1, maxLength: 200, example: 'moderator' },
     ),
   ),
+  write_acls: flag(
+    'Whether the user of `ban_as` also keeps the servers that policy lists ban in the server ACLs (`m.room.server_acl`) of the rooms in which this user may set them. What people wrote there stays.',
+    false,
+  ),
   antispam: antispamSection,
 })

@@ -29,6 +29,7 @@ import { startDeviceListRenewer } from './device-list-renewer.ts'
 import { startGuestRemover } from './guest-remover.ts'
 import { startHistoryPurger } from './history-purger.ts'
 import { startJanitor } from './janitor.ts'
+import { startListAclKeeper } from './list-acl-keeper.ts'
 import { startListBanKeeper } from './list-ban-keeper.ts'
 import { startMediaSweeper } from './media-sweeper.ts'
 import { startNewLoginTeller } from './new-login-teller.ts'
@@ -74,7 +75,7 @@ export function homeserverWorkers(parts: {
   readonly accounts: Pick<AccountServices, 'deactivation' | 'newLogins'>
   readonly admin: Pick<
     AdminServices,
-    'terms' | 'redactions' | 'notices' | 'views' | 'newcomers' | 'staleDevices' | 'listBans'
+    'terms' | 'redactions' | 'notices' | 'views' | 'newcomers' | 'staleDevices' | 'listBans' | 'listAcls'
   >
   readonly federation: Pick<FederationServices, 'missedDeviceLists'>
   readonly appservices: AppserviceServices
@@ -88,7 +89,7 @@ export function homeserverWorkers(parts: {
   const { config, db, clock, random, log, messenger } = parts.base
   const { guests } = parts.rooms.writing
   const { deactivation, newLogins: notes } = parts.accounts
-  const { notices, newcomers, listBans } = parts.admin
+  const { notices, newcomers, listBans, listAcls } = parts.admin
   const teller = createNewLoginTeller({ config, db, clock, random, log, messenger, notices, notes })
   const { deletions, historyPurges, retention, upgrades } = parts.rooms.acting
   const { appservices } = parts
@@ -117,6 +118,7 @@ export function homeserverWorkers(parts: {
     ...(retention ? [worker('retention rounds', () => startRetentionRounds(retention, log))] : []),
     worker('user redactor', () => startUserRedactor(parts.admin.redactions, log)),
     ...(listBans ? [worker('list ban keeper', () => startListBanKeeper(listBans, log))] : []),
+    ...(listAcls ? [worker('list ACL keeper', () => startListAclKeeper(listAcls, log))] : []),
     worker('device list renewer', () => startDeviceListRenewer(parts.federation.missedDeviceLists, log)),
     worker('room upgrader', () => startRoomUpgrader(upgrades, log)),
     worker('registration reloader', () => startRegistrationReloader({ config, appservices, log })),

@@ -15,6 +15,7 @@ import type { SendingServices } from '../federation/sending-services.ts'
 import { createInvitationDesk, type InvitationDesk } from '../identity/invitation-desk.ts'
 import { REPORTS_KEPT_MS } from '../limits/reports.ts'
 import { type Crowds, createCrowds } from '../moderation/crowds.ts'
+import { createListAcls, type ListAcls } from '../moderation/list-acls.ts'
 import { createListBans, type ListBans } from '../moderation/list-bans.ts'
 import type { PolicyLists } from '../moderation/policy-lists.ts'
 import { createUserRedactions, type UserRedactions } from '../moderation/user-redactions.ts'
@@ -77,6 +78,8 @@ export interface AdminServices {
   readonly policyLists: PolicyLists
   /** Undefined where policy lists put nobody out of rooms. */
   readonly listBans: ListBans | undefined
+  /** Undefined where policy lists change no server ACLs. */
+  readonly listAcls: ListAcls | undefined
   readonly crowds: Crowds
   /** Undefined where newcomers are led nowhere. */
   readonly newcomers: Newcomers | undefined
@@ -123,6 +126,8 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const statistics = createStatistics({ db, clock, sessions })
   const reports = createReportDesk({ db, registry, events })
   const restraints = createRestraints({ config, db, sessions, shadowBans: parts.roomBase.shadowBans })
+  const byLists = { config, db, clock, log, lists: policyLists, registry, rooms, audit }
+  const listAcls = createListAcls({ ...byLists, signals: parts.roomBase.searchSignals })
   return {
     audit,
     operators: createOperators({ db, clock, sessions }),
@@ -168,17 +173,8 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     diagnostics,
     reports,
     policyLists,
-    listBans: createListBans({
-      config,
-      db,
-      clock,
-      log,
-      lists: policyLists,
-      registry,
-      rooms,
-      signals: parts.roomBase.searchSignals,
-      audit,
-    }),
+    listBans: createListBans({ ...byLists, signals: parts.roomBase.searchSignals }),
+    listAcls,
     approvals: createApprovals({ config, db, sessions, deactivation }),
     reportInbox: createReportInbox({ db, clock, desk: reports }),
     staleDevices: createStaleDevices({ config, db, clock, sessions, devices, audit }),

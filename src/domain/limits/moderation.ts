@@ -27,6 +27,13 @@ export const POLICY_GLOB_BOUNDS = { globs: 2_000, steps: 20_000 } as const
 export const LIST_BANS_READ_AT_ONCE = 500
 export const MAX_FRESH_MEMBERS = 10_000
 export const MAX_LIST_BANS_PER_HOUR = 2_000
+/** How long changes of lists are gathered before server ACLs follow them, ACLs of an hour, and bytes of one: an event has 65,536. */
+export const ACL_SETTLE_MS = 2_000
+export const MAX_LIST_ACLS_PER_HOUR = 2_000
+export const MAX_LIST_ACL_BYTES = 48_000
+/** What a look at a list that is not followed yet may cost, and how many of each kind it shows. */
+export const LIST_PREVIEW_MS = 5_000
+export const LIST_PREVIEW_SHOWN = 20
 /** Servers about which it is remembered whether lists ban them. */
 export const MAX_SERVER_VERDICTS = 10_000
 /** Users of a server that is not banned any more whose devices are renewed in one go, and servers of which memory knows that they need it. */

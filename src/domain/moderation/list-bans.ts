@@ -181,7 +181,7 @@ async function each<T extends Present>(
 }
 
 /** Whether by this event a room may be one that a user guards from now on, with all who are in it. */
-function givesRoom(event: RoomEvent, moderator: UserId): boolean {
+export function givesRoom(event: RoomEvent, moderator: UserId): boolean {
   const { type, pdu } = event
   if (type === 'm.room.member') return pdu.state_key === moderator && membershipOf(event) === 'join'
   return type === 'm.room.power_levels' && isObject(pdu.content.users) && Object.hasOwn(pdu.content.users, moderator)

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
-import { type Bans, compileBans, POLICY_TYPES } from '../../core/event/policy-rules.ts'
+import { type BanRule, type Bans, compileBans, POLICY_TYPES } from '../../core/event/policy-rules.ts'
 import type { RoomId, ServerName, UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { listAdministrators } from '../../store/accounts/accounts.ts'
@@ -27,6 +27,10 @@ import { createListReader, type ReadList } from './list-reader.ts'
 export interface PolicyLists {
   /** The rules in force; undefined, at no cost, while there is none. */
   bans(): Bans | undefined
+  /** The globs of servers that the rules in force ban, as a server ACL has them: without those that name a port. */
+  bannedServers(): readonly string[]
+  /** What is known of a room as a list, whether it is followed or not. */
+  look(roomId: RoomId): Promise<ReadList>
   /** Whether the rules of all lists are known, none is held and none is left out. */
   areAllInForce(): boolean
   /** Calls the listener when other rules may be in force. */
@@ -66,6 +70,7 @@ export async function openPolicyLists(parts: {
   let lists: ReadonlyMap<RoomId, PolicyListRow & ReadList> = new Map()
   let roomIds: ReadonlyMap<number, RoomId> = new Map()
   let inForce: Bans | undefined
+  let servers: readonly string[] = []
   let reading: Promise<void> | undefined
   /** Whether they are to be read. */
   let isStale = false
@@ -82,6 +87,7 @@ export async function openPolicyLists(parts: {
     lists = read
     roomIds = new Map([...read].flatMap(([id, { roomNid }]) => (roomNid === undefined ? [] : [[roomNid, id]])))
     const rules = [...read.values()].flatMap((list) => (list.state === 'in force' ? list.rules : []))
+    servers = serversOf(rules)
     const before = inForce?.left ?? 0
     inForce = rules.length === 0 ? undefined : compileBans(rules, POLICY_GLOB_BOUNDS)
     const left = inForce?.left ?? 0
@@ -126,6 +132,8 @@ export async function openPolicyLists(parts: {
 
   return {
     bans: () => inForce,
+    bannedServers: () => servers,
+    look: (roomId) => reader.read(roomId),
     areAllInForce: () => !inForce?.left && [...lists.values()].every(({ state }) => state === 'in force'),
     onChange: (listener) => void listeners.push(listener),
     async list() {
@@ -152,6 +160,12 @@ export async function openPolicyLists(parts: {
       await readChanged()
     },
   }
+}
+
+/** What rules ban of servers, each once. A server ACL knows no ports. */
+export function serversOf(rules: readonly BanRule[]): string[] {
+  const globs = rules.flatMap(({ entity, glob }) => (entity === 'server' ? [glob.toLowerCase()] : []))
+  return [...new Set(globs)].filter((glob) => !/[^:]:[0-9]*$/.test(glob))
 }
 
 /** Reads lists at once, and after that not again before a pause: whoever writes a list must not keep this server busy. */

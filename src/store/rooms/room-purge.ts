@@ -36,6 +36,7 @@ export const BY_NID = [
   'open_room',
   'restored_room',
   'list_ban',
+  'list_acl',
   // Without an index of rooms, and short: last, so that it is read once.
   'sticky_event',
 ] as const

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Office, openOffice } from '../admin/office.ts'
+import { type Account, createRoom, type Json, join } from '../support/api.ts'
+import { waitUntil } from '../support/wait.ts'
+
+let office: Office
+let alice: Account
+let mod: Account
+let list: string
+
+const enc = encodeURIComponent
+const LISTS = '/_hearth/admin/v1/policy_lists'
+const TYPE = 'm.room.server_acl'
+const write = (kind: string, key: string, entity: string | undefined) =>
+  office.api.call('PUT', `/rooms/${enc(list)}/state/m.policy.rule.${kind}/${enc(key)}`, {
+    token: alice.token,
+    body: entity === undefined ? {} : { entity, recommendation: 'm.ban', reason: 'spam' },
+  })
+const aclOf = async (room: string): Promise<Json | undefined> => {
+  const { status, body } = await office.api.request('GET', `/rooms/${enc(room)}/state/${TYPE}`, { token: alice.token })
+  return status === 200 ? body : undefined
+}
+const written = async (room: string): Promise<Json[]> => {
+  const { chunk } = await office.api.call('GET', `/rooms/${enc(room)}/messages?dir=b&limit=100`, { token: alice.token })
+  return chunk.filter(({ type, sender }: Json) => type === TYPE && sender === mod.userId)
+}
+
+beforeAll(async () => {
+  office = await openOffice({ moderation: { ban_as: 'mod', write_acls: true } })
+  alice = await office.person('alice')
+  mod = await office.person('mod')
+  list = await createRoom(office.api, alice.token, { name: 'List' })
+})
+afterAll(() => office.close())
+
+test('rooms keep out the servers that lists ban, by one event for many changes, until the rules end', async () => {
+  const power = { power_level_content_override: { users: { [alice.userId]: 100, [mod.userId]: 100 } } }
+  const room = await createRoom(office.api, alice.token, {
+    ...power,
+    preset: 'public_chat',
+    initial_state: [
+      { type: TYPE, state_key: '', content: { allow: ['*'], deny: ['people.example'], allow_ip_literals: false } },
+    ],
+  })
+  const fresh = await createRoom(office.api, alice.token, { ...power, preset: 'public_chat' })
+  const weak = await createRoom(office.api, alice.token, { preset: 'public_chat' })
+  for (const one of [room, fresh, weak]) await join(office.api, mod.token, one)
+  await office.call('PUT', `${LISTS}/${enc(list)}`)
+  await write('server', 'a', 'evil.example')
+  await write('server', 'b', '*.bad.example')
+  await write('server', 'c', 'port.example:8448')
+  await write('server', 'd', 'people.example')
+  const acl = await waitUntil('the ACL', async () => {
+    const is = await aclOf(room)
+    return is?.deny.length === 3 && is
+  })
+  expect(acl).toEqual({
+    allow: ['*'],
+    allow_ip_literals: false,
+    deny: ['people.example', '*.bad.example', 'evil.example'],
+  })
+  await waitUntil('the other ACL', async () => (await aclOf(fresh)) !== undefined)
+  expect((await aclOf(fresh))!.deny).toEqual(['people.example', '*.bad.example', 'evil.example'])
+  expect(await aclOf(weak)).toBeUndefined()
+  expect([await written(room), await written(fresh)].map(({ length }) => length)).toEqual([1, 1])
+  const { acts } = await office.call('GET', `/_hearth/admin/v1/acts?target=${enc(room)}`)
+  expect(acts).toMatchObject([{ actor: 'server', outcome: 'done' }])
+
+  // After a restart it is still known what is whose.
+  await office.server.restart()
+  for (const key of ['a', 'd']) await write('server', key, undefined)
+  await waitUntil('the end of it', async () => (await aclOf(room))!.deny.length === 2)
+  expect((await aclOf(room))!.deny).toEqual(['people.example', '*.bad.example'])
+  await waitUntil('its end there', async () => (await aclOf(fresh))!.deny.length === 1)
+
+  // A list that is held takes nothing out; one that is followed no more does.
+  await write('server', 'wide', '*')
+  await waitUntil('the warning', async () => (await office.call('GET', LISTS)).policy_lists[0].state === 'held')
+  await office.call('DELETE', `${LISTS}/${enc(list)}`)
+  await waitUntil('the rest', async () => (await aclOf(room))!.deny.length === 1)
+  expect((await aclOf(room))!.deny).toEqual(['people.example'])
+  await waitUntil('nothing there', async () => (await aclOf(fresh))!.deny.length === 0)
+})
