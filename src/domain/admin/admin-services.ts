@@ -126,8 +126,8 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const statistics = createStatistics({ db, clock, sessions })
   const reports = createReportDesk({ db, registry, events })
   const restraints = createRestraints({ config, db, sessions, shadowBans: parts.roomBase.shadowBans })
-  const byLists = { config, db, clock, log, lists: policyLists, registry, rooms, audit }
-  const listAcls = createListAcls({ ...byLists, signals: parts.roomBase.searchSignals })
+  const { searchSignals: signals } = parts.roomBase
+  const listAcls = createListAcls({ config, db, clock, log, lists: policyLists, registry, rooms, signals, audit })
   return {
     audit,
     operators: createOperators({ db, clock, sessions }),
@@ -173,7 +173,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     diagnostics,
     reports,
     policyLists,
-    listBans: createListBans({ ...byLists, signals: parts.roomBase.searchSignals }),
+    listBans: createListBans({ config, db, clock, log, lists: policyLists, registry, rooms, signals, audit }),
     listAcls,
     approvals: createApprovals({ config, db, sessions, deactivation }),
     reportInbox: createReportInbox({ db, clock, desk: reports }),
