@@ -64,6 +64,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'end a wave of spam: restrain many accounts at once, redact what they said, hide their files',
     load: async () => (await import('./crowd.ts')).crowdCommand,
   },
+  'policy-list': {
+    summary: 'lists of bans that this server follows: try one, follow it, end it',
+    load: async () => (await import('./policy-list.ts')).policyListCommand,
+  },
   media: {
     summary: 'list files of users, hide them, remove them; check all files, move them',
     load: async () => (await import('./media.ts')).mediaCommand,

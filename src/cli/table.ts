@@ -1,6 +1,9 @@
+/** A text from others: control characters become question marks. */
+export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, '?')
+
 /** Rows of words in columns. Control characters become question marks. */
 export function table(rows: readonly (readonly string[])[]): string {
-  const shown = rows.map((row) => row.map((word) => word.replace(/[\p{Cc}\p{Cf}]/gu, '?')))
+  const shown = rows.map((row) => row.map(printable))
   const widths = (shown[0] ?? []).map((_, column) => Math.max(...shown.map((row) => (row[column] ?? '').length)))
   return shown
     .map((row) =>

@@ -33,6 +33,53 @@ beforeAll(async () => {
 })
 afterAll(() => office.close())
 
+test('what a list would do is seen before it is followed, and nothing is done', async () => {
+  const room = await createRoom(office.api, alice.token, { preset: 'public_chat' })
+  const bad = await createRoom(office.api, alice.token)
+  const tried = await createRoom(office.api, alice.token)
+  const troll = await office.person('troll')
+  for (const who of [mod, troll]) await join(office.api, who.token, room)
+  const rules = [
+    ['user', '@troll:*'],
+    ['user', '@boss:*'],
+    ['server', 'evil.example'],
+    ['server', 'unknown.example'],
+    ['room', bad],
+  ]
+  for (const [kind, entity] of rules) {
+    await office.api.call('PUT', `/rooms/${enc(tried)}/state/m.policy.rule.${kind}/${enc(`rule ${entity}`)}`, {
+      token: alice.token,
+      body: { entity, recommendation: 'm.ban', reason: '' },
+    })
+  }
+  await office.server.database.db.tx((tx) => tx.query(`INSERT INTO matrix_user (user_id) VALUES ('@x:evil.example')`))
+  expect(await office.call('GET', `${LISTS}/${enc(tried)}/preview`)).toEqual({
+    room_id: tried,
+    state: 'in force',
+    warning: expect.stringContaining('an administrator of this server'),
+    rules: { user: 2, server: 2, room: 1 },
+    accounts: { total: 1, examples: [troll.userId] },
+    servers: { total: 1, examples: ['evil.example'] },
+    rooms: { total: 1, examples: [bad] },
+    bans: { total: 1, examples: [{ user_id: troll.userId, room_id: room }] },
+    acls: 0,
+    is_whole: true,
+  })
+  expect((await office.call('GET', LISTS)).policy_lists).toEqual([])
+  await office.api.call('PUT', `/rooms/${enc(tried)}/state/m.policy.rule.user/wide`, {
+    token: alice.token,
+    body: { entity: '*', recommendation: 'm.ban' },
+  })
+  expect(await office.call('GET', `${LISTS}/${enc(tried)}/preview`)).toMatchObject({
+    state: 'held',
+    accounts: { total: 0 },
+    servers: { total: 0 },
+    rooms: { total: 0 },
+  })
+  expect((await office.ask('GET', `${LISTS}/${enc('!none:localhost')}/preview`)).status).toBe(404)
+  expect((await office.ask('GET', `${LISTS}/${enc(tried)}/preview`, undefined, alice.token)).status).toBe(403)
+})
+
 test('rooms keep out the servers that lists ban, by one event for many changes, until the rules end', async () => {
   const power = { power_level_content_override: { users: { [alice.userId]: 100, [mod.userId]: 100 } } }
   const room = await createRoom(office.api, alice.token, {
@@ -45,6 +92,10 @@ test('rooms keep out the servers that lists ban, by one event for many changes, 
   const fresh = await createRoom(office.api, alice.token, { ...power, preset: 'public_chat' })
   const weak = await createRoom(office.api, alice.token, { preset: 'public_chat' })
   for (const one of [room, fresh, weak]) await join(office.api, mod.token, one)
+  await write('server', 'first', 'first.example')
+  expect((await office.call('GET', `${LISTS}/${enc(list)}/preview`)).acls).toBe(2)
+  expect(await aclOf(fresh)).toBeUndefined()
+  await write('server', 'first', undefined)
   await office.call('PUT', `${LISTS}/${enc(list)}`)
   await write('server', 'a', 'evil.example')
   await write('server', 'b', '*.bad.example')

@@ -143,6 +143,20 @@ export const operation = {
   'begun, not ended': 'begonnen, nicht beendet',
 
   'A policy list to follow': 'Eine Policy-Liste, der gefolgt wird',
+  'See what it does': 'Ansehen, was sie bewirkt',
+  'Looked at; nothing is done yet.': 'Angesehen; noch ist nichts geschehen.',
+  'Follow this list?': 'Dieser Liste folgen?',
+  'It has {users} rules about users, {servers} about servers and {rooms} about rooms.':
+    'Sie hat {users} Regeln zu Personen, {servers} zu Servern und {rooms} zu Räumen.',
+  'Besides what is banned already:': 'Über das hinaus, was schon gesperrt ist:',
+  'Accounts of this server that it bans': 'Konten dieses Servers, die sie sperrt',
+  'Servers it bans, of those that are known here': 'Server, die sie sperrt, von denen, die hier bekannt sind',
+  'Rooms it bans, of those that are known here': 'Räume, die sie sperrt, von denen, die hier bekannt sind',
+  'People it puts out of guarded rooms, where the moderator may':
+    'Personen, die sie aus bewachten Räumen verbannt, wo der Moderator es darf',
+  'Server ACLs of rooms that change': 'Server-ACLs von Räumen, die sich ändern',
+  'There was too much to look at everything: there is more of that.':
+    'Es war zu viel, um alles anzusehen: davon gibt es noch mehr.',
   'What its rules ban is refused from now on, also what its writers add later. Follow whom you trust.':
     'Was ihre Regeln bannen, wird ab jetzt abgelehnt, auch was später dazukommt. Folgen Sie nur, wem Sie vertrauen.',
   'Room id': 'Raum-ID',

@@ -9,6 +9,7 @@ import { Table } from '../parts/table.tsx'
 import { to } from '../router.ts'
 import { useData } from '../use-data.ts'
 import { type Text, t } from '../words.ts'
+import { Effects, type ListEffects } from './policy-list-effects.tsx'
 
 interface PolicyList {
   readonly room_id: string
@@ -40,10 +41,17 @@ export function PolicyLists() {
       fields: [
         { name: 'room', label: t('Room id'), hint: t('Like !abc:example.org. Somebody of this server must be in it.') },
       ],
-      verb: t('Follow'),
+      verb: t('See what it does'),
     })
     const room = answers?.room?.trim()
     if (room === undefined || room === '') return
+    let effects: ListEffects | undefined
+    const isSeen = await run(t('Looked at; nothing is done yet.'), async () => {
+      effects = await call<ListEffects>('GET', `${URL}${path`/${room}`}/preview`)
+    })
+    if (!isSeen || effects === undefined) return
+    const title = t('Follow this list?')
+    if ((await ask({ title, words: <Effects effects={effects} />, verb: t('Follow') })) === undefined) return
     if (await run(t('The list is followed.'), () => call('PUT', `${URL}${path`/${room}`}`))) lists.reload()
   }
 

@@ -17,6 +17,7 @@ import { REPORTS_KEPT_MS } from '../limits/reports.ts'
 import { type Crowds, createCrowds } from '../moderation/crowds.ts'
 import { createListAcls, type ListAcls } from '../moderation/list-acls.ts'
 import { createListBans, type ListBans } from '../moderation/list-bans.ts'
+import { createListPreview, type ListPreview } from '../moderation/list-preview.ts'
 import type { PolicyLists } from '../moderation/policy-lists.ts'
 import { createUserRedactions, type UserRedactions } from '../moderation/user-redactions.ts'
 import type { RoomDeletions } from '../rooms/act/deletion/deletions.ts'
@@ -76,6 +77,7 @@ export interface AdminServices {
   readonly reportInbox: ReportInbox
   readonly approvals: Approvals
   readonly policyLists: PolicyLists
+  readonly listPreview: ListPreview
   /** Undefined where policy lists put nobody out of rooms. */
   readonly listBans: ListBans | undefined
   /** Undefined where policy lists change no server ACLs. */
@@ -175,6 +177,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
     policyLists,
     listBans: createListBans({ config, db, clock, log, lists: policyLists, registry, rooms, signals, audit }),
     listAcls,
+    listPreview: createListPreview({ config, db, lists: policyLists, acls: listAcls }),
     approvals: createApprovals({ config, db, sessions, deactivation }),
     reportInbox: createReportInbox({ db, clock, desk: reports }),
     staleDevices: createStaleDevices({ config, db, clock, sessions, devices, audit }),

@@ -27,6 +27,7 @@ import { findCrowd } from './moderation/find-crowd.ts'
 import { getRedaction } from './moderation/get-redaction.ts'
 import { liftShadowBan } from './moderation/lift-shadow-ban.ts'
 import { listPolicyLists } from './moderation/list-policy-lists.ts'
+import { previewPolicyList } from './moderation/preview-policy-list.ts'
 import { quarantineCrowd } from './moderation/quarantine-crowd.ts'
 import { redactCrowd } from './moderation/redact-crowd.ts'
 import { redactUser } from './moderation/redact-user.ts'
@@ -266,6 +267,7 @@ export const adminEndpoints: readonly Endpoint[] = [
   quarantineCrowd,
   listPolicyLists,
   addPolicyList,
+  previewPolicyList,
   removePolicyList,
   listApprovals,
   approveAccount,
