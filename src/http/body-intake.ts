@@ -10,6 +10,7 @@ import { ArrivingBodies } from './arriving-bodies.ts'
 import { BodyBudget, type HeldBody } from './body-budget.ts'
 import type { AddressReader } from './client-address.ts'
 import { askForBody } from './expect-continue.ts'
+import { GrowingBytes } from './growing-bytes.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,8 +36,6 @@ export interface BodyIntake {
 const SECOND_MS = 1_000
 const RETRY_AFTER_MS = 3_000
 const EMPTY = Buffer.alloc(0)
-const FIRST_PIECE_BYTES = 64 * 1024
-const GROWTH = 4
 
 const REFUSALS: Readonly<Record<BodyRefusal, () => ProtocolError>> = {
   'too long': () => new ProtocolError('M_TOO_LARGE', 'The request body is too large.'),
@@ -101,7 +100,8 @@ export function createBodyIntake(deps: {
       }
       askForBody(source)
       const announced = announcedBytes(raw)
-      let collected: Buffer = EMPTY
+      let first: Buffer = EMPTY
+      let longer: GrowingBytes | undefined
       const body = { bytes: 0, seconds: 0, isFile: false, tooSlow: () => end(refused('too slow')) }
 
       function take(chunk: Buffer): void {
@@ -113,15 +113,15 @@ export function createBodyIntake(deps: {
           return
         }
         body.bytes = after
-        if (before === 0) collected = chunk
-        else {
-          if (collected.length < after)
-            collected = grown(collected, before, after, announced > 0 ? announced : maxBodyBytes)
-          chunk.copy(collected, before)
+        if (before === 0) {
+          first = chunk
+          return
         }
+        longer ??= growing(first, announced > 0 ? announced : maxBodyBytes)
+        longer.append(chunk)
       }
       function arrived(): void {
-        end(null, collected.length === body.bytes ? collected : collected.subarray(0, body.bytes))
+        end(null, longer?.taken() ?? first)
       }
       function brokeOff(): void {
         end(new ProtocolError('M_UNKNOWN', 'The request broke off.', { status: 400 }))
@@ -131,7 +131,7 @@ export function createBodyIntake(deps: {
         arriving.leave(body)
         if (heldBody === undefined) budget.giveShort(body.bytes)
         else if (error !== null) budget.giveLong(heldBody)
-        collected = EMPTY
+        longer?.free()
         raw.isLate = body.seconds > 0
         done(error, bytes)
       }
@@ -160,14 +160,10 @@ export function createBodyIntake(deps: {
   }
 }
 
-/**
- * A larger buffer for the received part of a body. It grows with the received bytes, not with the announced length, which costs a client
- * nothing to claim. It is one buffer, because many small ones would fragment the memory.
- */
-function grown(collected: Buffer, bytes: number, needed: number, most: number): Buffer {
-  const larger = Buffer.allocUnsafeSlow(Math.min(Math.max(FIRST_PIECE_BYTES, GROWTH * bytes, needed), most))
-  collected.copy(larger, 0, 0, bytes)
-  return larger
+function growing(first: Buffer, most: number): GrowingBytes {
+  const bytes = new GrowingBytes(most)
+  bytes.append(first)
+  return bytes
 }
 
 /** How long the body says that it is; not a number where it does not say so. */

@@ -1,0 +1,38 @@
+import { SMALL_BODY_BYTES } from '../domain/limits.ts'
+
+/** How much more memory a long body takes at a time. */
+const STEP_BYTES = 256 * 1024
+
+/**
+ * Collects the pieces of a body. The memory of a long one grows in place with what has come, not with the length that was announced, which
+ * costs a client nothing to claim; and `free` gives it back at once. Buffers that are outgrown would wait for the garbage collector.
+ */
+export class GrowingBytes {
+  readonly #memory: ArrayBuffer
+  #length = 0
+
+  /** @param most how many bytes may come */
+  constructor(most: number) {
+    this.#memory = most > SMALL_BODY_BYTES ? new ArrayBuffer(0, { maxByteLength: most }) : new ArrayBuffer(most)
+  }
+
+  append(piece: Uint8Array): void {
+    const { byteLength, maxByteLength } = this.#memory
+    const length = this.#length + piece.length
+    if (length > byteLength) this.#memory.resize(Math.max(length, Math.min(byteLength + STEP_BYTES, maxByteLength)))
+    new Uint8Array(this.#memory, this.#length, piece.length).set(piece)
+    this.#length = length
+  }
+
+  /** What has come; `free` leaves it alone. */
+  taken(): Buffer {
+    if (!this.#memory.resizable) return Buffer.from(this.#memory, 0, this.#length)
+    const copy = Buffer.allocUnsafeSlow(this.#length)
+    copy.set(new Uint8Array(this.#memory, 0, this.#length))
+    return copy
+  }
+
+  free(): void {
+    if (this.#memory.resizable) this.#memory.resize(0)
+  }
+}
