@@ -85,7 +85,7 @@ function describe({ rules, accounts, servers, rooms, bans, acls, ...list }: Effe
   ]
   const pairs = { ...bans, examples: bans.examples.map(({ user_id, room_id }) => `${user_id} from ${room_id}`) }
   return [
-    `It has ${rules.user} rules about users, ${rules.server} about servers and ${rules.room} about rooms, and would be ${list.state}.`,
+    `Rules: ${rules.user} about users, ${rules.server} about servers, ${rules.room} about rooms. The list would be ${list.state}.`,
     ...(list.warning === undefined ? [] : [list.warning]),
     'Following it would ban, besides what is banned already:',
     ...part(accounts, 'accounts of this server'),

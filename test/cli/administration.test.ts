@@ -173,6 +173,20 @@ describe('beside a running server', () => {
     })
   })
 
+  test('a policy list is tried, followed and ended', async () => {
+    const { token } = await login(api, 'fred')
+    const room = await createRoom(api, token)
+    const body = { entity: '@spam*:*', recommendation: 'm.ban', reason: '' }
+    await api.call('PUT', `/rooms/${encodeURIComponent(room)}/state/m.policy.rule.user/a`, { token, body })
+    expect(await done(['policy-list', 'show'])).toContain('follows no list')
+    expect(await done(['policy-list', 'try', room])).toMatch(/Rules: 1 about users[^]*2 accounts of this server:\n  @spam1:localhost\n/)
+    expect(await done(['policy-list', 'show'])).toContain('follows no list')
+    expect(await done(['policy-list', 'follow', room])).toContain(`${room} is in force, with 1 rule.`)
+    expect(await done(['policy-list', 'show'])).toContain(room)
+    expect(await done(['policy-list', 'remove', room])).toContain('followed no more')
+    expect(await hearth(['policy-list', 'try', '!none:localhost'])).toMatchObject({ code: 1 })
+  })
+
   test('the signing key is replaced, and stays so after a kill', async () => {
     const published = async () => {
       const { verify_keys, old_verify_keys } = await api.call('GET', '/_matrix/key/v2/server')

@@ -76,6 +76,12 @@ test('what a list would do is seen before it is followed, and nothing is done', 
     servers: { total: 0 },
     rooms: { total: 0 },
   })
+  // A rule that is redacted in between is not remembered.
+  const state = `/rooms/${enc(tried)}/state/m.policy.rule.user/wide?format=event`
+  const { event_id } = await office.api.call('GET', state, { token: alice.token })
+  const redact = `/rooms/${enc(tried)}/redact/${enc(event_id)}/once`
+  await office.api.call('PUT', redact, { token: alice.token, body: {} })
+  expect(await office.call('GET', `${LISTS}/${enc(tried)}/preview`)).toMatchObject({ state: 'in force' })
   expect((await office.ask('GET', `${LISTS}/${enc('!none:localhost')}/preview`)).status).toBe(404)
   expect((await office.ask('GET', `${LISTS}/${enc(tried)}/preview`, undefined, alice.token)).status).toBe(403)
 })

@@ -146,8 +146,8 @@ export const operation = {
   'See what it does': 'Ansehen, was sie bewirkt',
   'Looked at; nothing is done yet.': 'Angesehen; noch ist nichts geschehen.',
   'Follow this list?': 'Dieser Liste folgen?',
-  'It has {users} rules about users, {servers} about servers and {rooms} about rooms.':
-    'Sie hat {users} Regeln zu Personen, {servers} zu Servern und {rooms} zu Räumen.',
+  'Rules: {users} about users, {servers} about servers, {rooms} about rooms.':
+    'Regeln: {users} zu Personen, {servers} zu Servern, {rooms} zu Räumen.',
   'Besides what is banned already:': 'Über das hinaus, was schon gesperrt ist:',
   'Accounts of this server that it bans': 'Konten dieses Servers, die sie sperrt',
   'Servers it bans, of those that are known here': 'Server, die sie sperrt, von denen, die hier bekannt sind',

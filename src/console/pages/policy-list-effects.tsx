@@ -24,7 +24,7 @@ const EXAMPLES = 5
 /** Says it before anything is done. */
 export function Effects({ effects }: { readonly effects: ListEffects }) {
   const { rules, accounts, servers, rooms, bans, acls, warning } = effects
-  const people = { ...bans, examples: bans.examples.map(({ user_id }) => user_id) }
+  const people = { ...bans, examples: bans.examples.map(({ user_id, room_id }) => `${user_id} · ${room_id}`) }
   const parts: readonly (readonly [Text, Effect<string>])[] = [
     ['Accounts of this server that it bans', accounts],
     ['Servers it bans, of those that are known here', servers],
@@ -34,7 +34,7 @@ export function Effects({ effects }: { readonly effects: ListEffects }) {
   return (
     <>
       <p>
-        {t('It has {users} rules about users, {servers} about servers and {rooms} about rooms.', {
+        {t('Rules: {users} about users, {servers} about servers, {rooms} about rooms.', {
           users: count(rules.user),
           servers: count(rules.server),
           rooms: count(rules.room),
@@ -46,7 +46,7 @@ export function Effects({ effects }: { readonly effects: ListEffects }) {
         </p>
       )}
       <p>{t('Besides what is banned already:')}</p>
-      <ul class="effects">
+      <ul>
         {parts.map(([title, { total, examples }]) => (
           <li key={title}>
             {t(title)}: <b>{count(total)}</b>

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
@@ -30,8 +31,8 @@ import type { PolicyLists } from './policy-lists.ts'
 export interface ListAcls {
   /** Does what is due. @param isOver asked between steps */
   runAll(isOver: () => boolean): Promise<void>
-  /** How many rooms get a new ACL if these globs of servers are banned too. */
-  concerned(globs: readonly string[]): Promise<number>
+  /** How many rooms get a new ACL if these globs of servers are banned too. @param isOver asked between rooms */
+  concerned(globs: readonly string[], isOver: () => boolean): Promise<number>
   /** Calls the listener when there is something to do. */
   onWake(listener: () => void): void
 }
@@ -157,12 +158,16 @@ export function createListAcls(parts: ListAclParts): ListAcls | undefined {
         throw error
       }
     },
-    async concerned(globs) {
+    async concerned(globs, isOver) {
       const by = await moderator()
       if (by === undefined) return 0
       const banned = [...new Set([...lists.bannedServers(), ...globs])]
       let count = 0
-      for (const roomNid of await roomsOf(by)) if (await dueIn(by, roomNid, banned)) count++
+      for (const roomNid of await roomsOf(by)) {
+        if (isOver()) break
+        if (await dueIn(by, roomNid, banned)) count++
+        await nextTurn()
+      }
       return count
     },
     onWake(listener) {

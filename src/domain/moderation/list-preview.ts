@@ -138,7 +138,7 @@ export function createListPreview(parts: {
         servers,
         rooms,
         bans,
-        acls: (await acls?.concerned(serversOf(rules))) ?? 0,
+        acls: (await acls?.concerned(serversOf(rules), isOver)) ?? 0,
         is_whole: !isOver(),
       }
     },

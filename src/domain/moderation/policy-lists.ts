@@ -133,7 +133,12 @@ export async function openPolicyLists(parts: {
   return {
     bans: () => inForce,
     bannedServers: () => servers,
-    look: (roomId) => reader.read(roomId),
+    async look(roomId) {
+      const read = await reader.read(roomId)
+      // Of a room that is no list, nobody would notice that a rule is redacted.
+      if (!lists.has(roomId)) reader.forget(roomId)
+      return read
+    },
     areAllInForce: () => !inForce?.left && [...lists.values()].every(({ state }) => state === 'in force'),
     onChange: (listener) => void listeners.push(listener),
     async list() {
