@@ -179,7 +179,9 @@ describe('beside a running server', () => {
     const body = { entity: '@spam*:*', recommendation: 'm.ban', reason: '' }
     await api.call('PUT', `/rooms/${encodeURIComponent(room)}/state/m.policy.rule.user/a`, { token, body })
     expect(await done(['policy-list', 'show'])).toContain('follows no list')
-    expect(await done(['policy-list', 'try', room])).toMatch(/Rules: 1 about users[^]*2 accounts of this server:\n  @spam1:localhost\n/)
+    const effects = await done(['policy-list', 'try', room])
+    expect(effects).toContain('Rules: 1 about users')
+    expect(effects).toContain('2 accounts of this server:\n  @spam1:localhost\n')
     expect(await done(['policy-list', 'show'])).toContain('follows no list')
     expect(await done(['policy-list', 'follow', room])).toContain(`${room} is in force, with 1 rule.`)
     expect(await done(['policy-list', 'show'])).toContain(room)
