@@ -8,32 +8,31 @@ import {
   REDACTION_LIMIT,
 } from '../../../domain/limits/moderation.ts'
 import { checkText } from '../../../domain/text.ts'
-import { orNull } from '../or-null.ts'
 
-const Time = orNull(Type.Integer({ minimum: 0 }))
+const Time = Type.Optional(Type.Integer({ minimum: 0 }))
 
 /** What is to be redacted of a user. */
 export const RedactionBody = Type.Object({
-  rooms: orNull(
+  rooms: Type.Optional(
     Type.Array(Type.Unsafe<RoomId>({ type: 'string', format: 'room-id' }), { maxItems: MAX_REDACTION_ROOMS }),
   ),
-  reason: orNull(Type.String()),
-  limit: orNull(Type.Integer({ minimum: 1, maximum: MAX_REDACTION_LIMIT })),
-  use_admin: orNull(Type.Boolean()),
+  reason: Type.Optional(Type.String()),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_REDACTION_LIMIT })),
+  use_admin: Type.Optional(Type.Boolean()),
   before_ts: Time,
   after_ts: Time,
 })
 
 export function redactionOf(by: Operator, body: Static<typeof RedactionBody>) {
-  const { rooms, reason, limit, use_admin: asOperator, before_ts, after_ts } = body
+  const { rooms = [], reason, limit = REDACTION_LIMIT, use_admin: asOperator = false, before_ts, after_ts } = body
   checkText('reason', reason ?? '', MAX_REDACTION_REASON_CHARS)
   return {
     by: by.requester?.userId ?? null,
     reason: reason ?? null,
-    limit: limit ?? REDACTION_LIMIT,
-    asOperator: asOperator ?? false,
+    limit,
+    asOperator,
     before: before_ts ?? null,
     after: after_ts ?? null,
-    rooms: rooms && rooms.length > 0 ? rooms : null,
+    rooms: rooms.length === 0 ? null : rooms,
   }
 }

@@ -2,13 +2,12 @@ import type { ServerName, UserId } from '../../../core/ids.ts'
 import { type Static, Type } from '../../../core/shapes.ts'
 import { requireLocal } from '../../../domain/admin/local-account.ts'
 import { checkText } from '../../../domain/text.ts'
-import { orNull } from '../or-null.ts'
 
 /** How a room is to be removed. */
 export const RemovalBody = Type.Object({
-  new_room_user_id: orNull(Type.Unsafe<UserId>({ type: 'string', format: 'user-id' })),
-  room_name: orNull(Type.String()),
-  message: orNull(Type.String()),
+  new_room_user_id: Type.Optional(Type.Unsafe<UserId>({ type: 'string', format: 'user-id' })),
+  room_name: Type.Optional(Type.String()),
+  message: Type.Optional(Type.String()),
   block: Type.Optional(Type.Boolean()),
   purge: Type.Optional(Type.Boolean()),
   force_purge: Type.Optional(Type.Boolean()),
@@ -18,8 +17,7 @@ const MAX_NAME_CHARS = 256
 const MAX_MESSAGE_CHARS = 10_000
 
 export function removalOf(body: Static<typeof RemovalBody>, serverName: ServerName) {
-  const { room_name, message, block = false, purge = true, force_purge = false } = body
-  const maker = body.new_room_user_id ?? undefined
+  const { new_room_user_id: maker, room_name, message, block = false, purge = true, force_purge = false } = body
   if (maker !== undefined) requireLocal(maker, serverName)
   checkText('room_name', room_name ?? '', MAX_NAME_CHARS)
   checkText('message', message ?? '', MAX_MESSAGE_CHARS)

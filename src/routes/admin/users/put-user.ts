@@ -3,9 +3,8 @@ import { type Static, Type } from '../../../core/shapes.ts'
 import type { Medium } from '../../../core/threepid.ts'
 import type { UserWish } from '../../../domain/admin/user-editing.ts'
 import { endpoint, rawReply } from '../../../http/endpoint.ts'
-import { orNull } from '../or-null.ts'
 
-const MaybeText = orNull(Type.String())
+const MaybeText = Type.Optional(Type.Union([Type.String(), Type.Null()]))
 
 const Body = Type.Object({
   password: MaybeText,
