@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { setFlagsFromString } from 'node:v8'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 const requireHere = createRequire(import.meta.url)
@@ -19,12 +19,17 @@ let trim = (): void => {
   trim = trimmer()
 }
 
-/** A full compacting collection. With `--expose-gc`, the engine offers its own to contexts that are created afterwards. */
+/** To move all objects at once, the engine takes as much memory again as they have. More than this would be the most that the server ever has. */
+const MOST_MOVED_BYTES = 48 * 1024 * 1024
+
+/** A full collection, which moves a small heap together. With `--expose-gc`, the engine offers its own to contexts that are created afterwards. */
 function collector(): () => void {
   setFlagsFromString('--expose-gc')
   const collectAll: () => void = runInNewContext('gc')
   setFlagsFromString('--no-expose-gc')
   return () => {
+    collectAll()
+    if (getHeapStatistics().used_heap_size > MOST_MOVED_BYTES) return
     setFlagsFromString('--compact-on-every-full-gc')
     collectAll()
     setFlagsFromString('--no-compact-on-every-full-gc')

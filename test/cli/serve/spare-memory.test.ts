@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { giveBackMemory } from '../../../src/cli/serve/give-back.ts'
 import { spareMemory } from '../../../src/cli/serve/spare-memory.ts'
 import { waitUntil } from '../../support/wait.ts'
 
@@ -40,4 +41,16 @@ test('A4: memory that a load took is given back once it is over; where there is 
   } finally {
     sparing.stop()
   }
+})
+
+test('A4: a large heap is not moved as a whole, which would take as much memory again', () => {
+  const pieces = Array.from({ length: 1_200_000 }, (_, index) => [index, `piece ${index}`])
+  // Holes everywhere: all of it would have to be moved.
+  const kept = pieces.filter((_, index) => index % 4 !== 0)
+  pieces.length = 0
+  const peakBytes = () => process.resourceUsage().maxRSS * 1024
+  const before = peakBytes()
+  giveBackMemory()
+  expect(peakBytes() - before).toBeLessThan(16 * MIB)
+  expect(kept).toHaveLength(900_000)
 })
