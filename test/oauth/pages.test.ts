@@ -173,6 +173,18 @@ describe('a browser that is signed in', () => {
   })
 })
 
+describe('the reason of a refusal', () => {
+  it('is for the people who make the app: in English, and marked so for readers of other pages', async () => {
+    const address = addressOf(world, requestOf(client, { redirect_uri: 'https://evil.example/<b>' }))
+    const open = async (language: string): Promise<string> =>
+      (await fetch(address, { headers: { accept: 'text/html', 'accept-language': language } })).text()
+    const german = await open('de')
+    expect(german).toContain('<html lang="de"')
+    expect(german).toMatch(/Der technische Grund, auf Englisch: <code lang="en">invalid_redirect_uri: [^<]+<\/code>/)
+    expect(await open('en')).toMatch(/The technical reason: <code lang="en">invalid_redirect_uri: [^<]+<\/code>/)
+  })
+})
+
 describe('an error', () => {
   it('is a page in their language for people in a browser, and JSON for apps', async () => {
     const address = `${world.origin}/_hearth/account/sign-in?next=a&next=b`

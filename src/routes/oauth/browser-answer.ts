@@ -25,7 +25,11 @@ function returnPage(services: Services, location: string, client: string, { acce
   )
 }
 
-/** The page for a request that no client can be told about: the client or its address is not the one that was registered. */
+/**
+ * The page for a request that no client can be told about: the client or its address is not the one that was registered.
+ *
+ * @param reason for the people who make the client: in English, whatever the language of the page
+ */
 export function refusedPage(services: Services, reason: string, { acceptLanguage }: Reader, status = 400): RawReply {
   return pageReply(services, 'oauth-refused.page', { reason }, { acceptLanguage, status, isSecret: true })
 }
