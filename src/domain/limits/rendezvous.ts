@@ -4,6 +4,6 @@
 export const MAX_RENDEZVOUS_BYTES = 4096
 /** How long a session lives from its beginning. */
 export const RENDEZVOUS_MS = 180_000
-/** Sessions of one address, and in all. */
+/** Sessions of one address, and in all. One more in all ends the oldest of the network that has most. */
 export const MAX_RENDEZVOUS_PER_ADDRESS = 10
 export const MAX_RENDEZVOUS = 500

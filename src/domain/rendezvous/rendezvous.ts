@@ -84,10 +84,21 @@ export function createRendezvous({ clock, random }: { readonly clock: Clock; rea
   })
 
   function mustFit(network: string): void {
-    if (sessions.size < MAX_RENDEZVOUS && (counts.get(network) ?? 0) < MAX_RENDEZVOUS_PER_ADDRESS) return
-    throw new ProtocolError('M_LIMIT_EXCEEDED', 'Too many devices are being signed in just now. Try again later.', {
-      extra: { retry_after_ms: 10_000 },
-    })
+    if ((counts.get(network) ?? 0) < MAX_RENDEZVOUS_PER_ADDRESS) return
+    const error = 'Too many devices are being signed in from your network just now. Try again later.'
+    throw new ProtocolError('M_LIMIT_EXCEEDED', error, { extra: { retry_after_ms: 10_000 } })
+  }
+
+  /** The network that has most gives up its oldest session, the newcomer's own first: whoever begins very many cannot keep others out. */
+  function makeRoom(newcomer: string): void {
+    if (sessions.size < MAX_RENDEZVOUS) return
+    const most = Math.max(...counts.values())
+    const isOwn = counts.get(newcomer) === most
+    for (const [id, session] of sessions) {
+      if (isOwn ? session.network !== newcomer : counts.get(session.network) !== most) continue
+      remove(id, session)
+      return
+    }
   }
 
   return {
@@ -96,6 +107,7 @@ export function createRendezvous({ clock, random }: { readonly clock: Clock; rea
       dropExpired()
       const network = networkOf(address)
       mustFit(network)
+      makeRoom(network)
       const id = random.bytes(ID_BYTES).toString('base64url')
       const content = contentOf(data, clock.now() + RENDEZVOUS_MS)
       sessions.set(id, { network, content })
