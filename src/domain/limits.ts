@@ -65,6 +65,8 @@ export const UIA_SESSION_MS = 24 * 60 * 60 * 1000
 /** One more ends the oldest. */
 export const MAX_UIA_SESSIONS_PER_USER = 50
 export const MAX_UIA_SESSIONS_PER_ADDRESS = 2_000
+/** Of all people, not finished. If there are more, the oldest tenth ends. */
+export const MAX_UIA_SESSIONS = 100_000
 /** Attempts at the stages of one session. After these the session ends. */
 export const MAX_UIA_ATTEMPTS = 50
 /** A longer registration body is not kept with its session: the client has to send it each time. */

@@ -2,6 +2,8 @@ import { ProtocolError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import {
   countUiaAttempt,
+  countUiaSessions,
+  deleteOldestUiaSessions,
   deleteUiaSession,
   findUiaSession,
   insertUiaSession,
@@ -11,7 +13,14 @@ import {
 } from '../../store/accounts/uia-sessions.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
-import { MAX_UIA_ATTEMPTS, MAX_UIA_SESSIONS_PER_ADDRESS, MAX_UIA_SESSIONS_PER_USER, UIA_SESSION_MS } from '../limits.ts'
+import {
+  MAX_UIA_ATTEMPTS,
+  MAX_UIA_SESSIONS,
+  MAX_UIA_SESSIONS_PER_ADDRESS,
+  MAX_UIA_SESSIONS_PER_USER,
+  UIA_SESSION_MS,
+} from '../limits.ts'
+import { oldestGiveWay } from '../oldest-give-way.ts'
 import type { Requester } from './requester.ts'
 import { isFlowDone, nextStages, type UiaFlow, type UiaProof } from './uia-flows.ts'
 import { bodyHash, openedBody, sealedBody, storedId } from './uia-seal.ts'
@@ -74,6 +83,11 @@ function parsed(row: UiaSessionRow): FoundSession {
 export function createUiaSessions(deps: { readonly db: Database; readonly clock: Clock; readonly random: Random }) {
   const { db, clock, random } = deps
   const notBefore = (): number => clock.now() - UIA_SESSION_MS
+  const makeRoom = oldestGiveWay(deps, {
+    most: MAX_UIA_SESSIONS,
+    count: countUiaSessions,
+    deleteOldest: deleteOldestUiaSessions,
+  })
 
   /** The body counts from the first completed stage on. A stage that was completed out of band counts for the first body. */
   function check(row: UiaSessionRow, id: string, request: UiaOperation): UiaSession {
@@ -111,6 +125,7 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
     /** Stores the session if it is not stored yet. */
     async ensure(session: UiaSession, request: UiaOperation): Promise<UiaSession> {
       if (session.isStored) return session
+      await makeRoom()
       await db.tx((tx) => begin(tx, session.id, request))
       return { ...session, isStored: true }
     },
@@ -134,6 +149,7 @@ export function createUiaSessions(deps: { readonly db: Database; readonly clock:
     /** Adds what was proven, and removes the session once a flow is complete. Undefined if the session has ended meanwhile. */
     async record(session: UiaSession, proven: UiaProof, request: UiaOperation): Promise<UiaSession | undefined> {
       const { id } = session
+      if (!session.isStored) await makeRoom()
       return db.tx(async (tx) => {
         if (!session.isStored) await begin(tx, id, request)
         const row = await lockUiaSession(tx, storedId(id), notBefore())

@@ -15,6 +15,7 @@ import {
 } from '../../store/oauth/states.ts'
 import type { Clock } from '../clock.ts'
 import { DEVICE_POLL_SECONDS, MAX_AUTHORIZATION_BYTES, MAX_DEVICE_CODES, MAX_INTERACTIONS } from '../limits/oauth.ts'
+import { oldestGiveWay } from '../oldest-give-way.ts'
 import { hashToken } from '../opaque-tokens.ts'
 import type { Clients } from './clients.ts'
 import type { OauthSessions } from './oauth-sessions.ts'
@@ -49,12 +50,6 @@ export interface StateDeps {
   readonly errors: StateErrors
 }
 
-/** What people and apps begin without a password is counted. */
-const MOST: Readonly<Record<string, number>> = { Interaction: MAX_INTERACTIONS, DeviceCode: MAX_DEVICE_CODES }
-/** Counting is costly, so the cap is not exact. */
-const COUNTED_EVERY_MS = 5_000
-const KEPT_OF_TOO_MANY = 0.9
-
 /** Makes the adapter of each kind. Ids are secrets, so only their hashes are stored. */
 export function stateAdapters({
   db,
@@ -64,17 +59,20 @@ export function stateAdapters({
   oauthSessions,
   errors,
 }: StateDeps): (model: string) => StateAdapter {
-  const countedAt = new Map<string, number>()
-
-  /** If there are too many, the oldest give way: whoever begins very many cannot keep others from signing in. */
-  async function makeRoom(model: string): Promise<void> {
-    const most = MOST[model]
-    const now = clock.now()
-    if (most === undefined || now - (countedAt.get(model) ?? Number.NEGATIVE_INFINITY) < COUNTED_EVERY_MS) return
-    countedAt.set(model, now)
-    if ((await countStates(db, model, most)) < most) return
-    await db.tx((tx) => deleteOldestStates(tx, model, Math.floor(most * KEPT_OF_TOO_MANY)))
-  }
+  const roomFor = (model: string, most: number): (() => Promise<void>) =>
+    oldestGiveWay(
+      { db, clock },
+      {
+        most,
+        count: (reader, limit) => countStates(reader, model, limit),
+        deleteOldest: (tx, kept) => deleteOldestStates(tx, model, kept),
+      },
+    )
+  /** What people and apps begin without a password is counted. */
+  const makeRoom = new Map([
+    ['Interaction', roomFor('Interaction', MAX_INTERACTIONS)],
+    ['DeviceCode', roomFor('DeviceCode', MAX_DEVICE_CODES)],
+  ])
 
   function payloadOf(row: StateRow | undefined): JsonObject | undefined {
     if (row === undefined || row.expires_at <= clock.now()) return undefined
@@ -106,7 +104,7 @@ export function stateAdapters({
           if (!(await decideState(writes, keyOf(id), decision))) throw errors.decided()
           return
         }
-        await makeRoom(model)
+        await makeRoom.get(model)?.()
         const state = {
           payload: text,
           grantHash,

@@ -12,6 +12,7 @@ import {
 import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
 import { MAX_SSO_FLOWS, SSO_FLOW_MS } from '../limits/sso.ts'
+import { oldestGiveWay } from '../oldest-give-way.ts'
 import { hashToken } from '../opaque-tokens.ts'
 import type { Purpose, SignInAttempt } from './failure.ts'
 
@@ -29,9 +30,6 @@ export interface Flow extends SignInAttempt {
 
 const SECRET_BYTES = 32
 const SECRET = /^[\w-]{43}$/
-/** Counting is costly, so the cap is not exact. */
-const COUNTED_EVERY_MS = 5_000
-const KEPT_OF_TOO_MANY = 0.9
 
 /**
  * Sign-ins in progress. Each belongs to the browser that began it. Its id passes through URLs, but is useless without that browser's
@@ -40,7 +38,12 @@ const KEPT_OF_TOO_MANY = 0.9
 export function createFlows(deps: { readonly db: Database; readonly clock: Clock; readonly random: Random }) {
   const { db, clock, random } = deps
   const newSecret = (): string => random.bytes(SECRET_BYTES).toString('base64url')
-  let countedAt = Number.NEGATIVE_INFINITY
+  /** Anybody may begin a sign-in. */
+  const makeRoom = oldestGiveWay(deps, {
+    most: MAX_SSO_FLOWS,
+    count: countUnanswered,
+    deleteOldest: deleteOldestUnanswered,
+  })
 
   function keyOf(flow: string, browser: string | undefined, isAnswered: boolean): FlowKey | undefined {
     if (browser === undefined || !SECRET.test(flow) || !SECRET.test(browser)) return undefined
@@ -67,15 +70,6 @@ export function createFlows(deps: { readonly db: Database; readonly clock: Clock
       },
     )
     return flow
-  }
-
-  /** Anybody may begin a sign-in. If there are too many, the oldest give way, so that whoever begins very many keeps nobody out. */
-  async function makeRoom(): Promise<void> {
-    const now = clock.now()
-    if (now - countedAt < COUNTED_EVERY_MS) return
-    countedAt = now
-    if ((await countUnanswered(db, MAX_SSO_FLOWS)) < MAX_SSO_FLOWS) return
-    await db.tx((tx) => deleteOldestUnanswered(tx, Math.floor(MAX_SSO_FLOWS * KEPT_OF_TOO_MANY)))
   }
 
   return {

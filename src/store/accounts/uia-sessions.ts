@@ -45,6 +45,27 @@ export async function insertUiaSession(tx: Tx, session: NewUiaSession, keep: num
   )
 }
 
+/** Counts unfinished sessions, no further than `atMost`. */
+export async function countUiaSessions(reader: Reader, atMost: number): Promise<number> {
+  const [row] = await reader.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM (SELECT 1 FROM uia_session WHERE outcome IS NULL LIMIT $1) s',
+    [atMost],
+  )
+  return row!.count
+}
+
+/** Removes all unfinished sessions but so many of the newest. Locked ones stay: somebody is just going on with them. */
+export async function deleteOldestUiaSessions(tx: Tx, kept: number): Promise<void> {
+  // Only the inner query skips the newest: a lock there would be one for each of them too.
+  await tx.query(
+    `DELETE FROM uia_session WHERE session_id IN (
+       SELECT session_id FROM uia_session WHERE session_id IN (
+         SELECT session_id FROM uia_session WHERE outcome IS NULL ORDER BY created_at DESC, session_id OFFSET $1)
+       FOR UPDATE SKIP LOCKED)`,
+    [kept],
+  )
+}
+
 /** The session, its row locked until the transaction ends. */
 export async function lockUiaSession(tx: Tx, sessionId: string, notBefore: number): Promise<UiaSessionRow | undefined> {
   const [row] = await tx.query<UiaSessionRow>(

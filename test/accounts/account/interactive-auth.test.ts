@@ -9,7 +9,12 @@ import {
   type UiaAttempt,
   type UiaOutcome,
 } from '../../../src/domain/accounts/interactive-auth.ts'
-import { MAX_UIA_ATTEMPTS, MAX_UIA_SESSIONS_PER_USER, UIA_SESSION_MS } from '../../../src/domain/limits.ts'
+import {
+  MAX_UIA_ATTEMPTS,
+  MAX_UIA_SESSIONS,
+  MAX_UIA_SESSIONS_PER_USER,
+  UIA_SESSION_MS,
+} from '../../../src/domain/limits.ts'
 import { forgetUiaSessions } from '../../../src/store/accounts/uia-sessions.ts'
 import { mapConcurrently } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -256,5 +261,30 @@ describe('what is kept', () => {
     await db.tx((tx) => forgetUiaSessions(tx, clock.now() - UIA_SESSION_MS, 10_000))
     const [row] = await db.query('SELECT count(*) AS count FROM uia_session')
     expect(row).toEqual({ count: 1 })
+  })
+
+  it('is at most so many sessions of all people, the newest, and each finished one', async () => {
+    const { db } = database
+    const early = await begin()
+    await db.tx((tx) =>
+      tx.query(
+        `INSERT INTO uia_session (session_id, operation, address, completed, created_at, outcome)
+         SELECT 'finished', 'POST C/register', NULL, '{}', $1::bigint - 1, '{}'
+         UNION ALL SELECT 'of ' || n, 'POST C/register', 'of ' || n, '{}', $1::bigint + n, NULL FROM generate_series(1, $2::int) n`,
+        [clock.now(), MAX_UIA_SESSIONS],
+      ),
+    )
+    // All were begun a while ago.
+    ahead += MAX_UIA_SESSIONS + 5_000
+    const late = await begin()
+    const [row] = await db.query(
+      `SELECT count(*) FILTER (WHERE outcome IS NULL) AS unfinished, count(outcome) AS finished,
+         count(*) FILTER (WHERE session_id = 'of ' || $1::int) AS newest FROM uia_session`,
+      [MAX_UIA_SESSIONS],
+    )
+    expect(row).toEqual({ unfinished: MAX_UIA_SESSIONS * 0.9 + 1, finished: 1, newest: 1 })
+    expect(await auth.look(early)).toBeUndefined()
+    expect(await auth.look(late)).toBeDefined()
+    expect(challenged(await advance({ session: early }))).toMatchObject({ errcode: 'M_UNKNOWN' })
   })
 })
