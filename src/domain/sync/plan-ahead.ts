@@ -45,7 +45,7 @@ export function createPlanAhead({
         countKeys(db, none, []),
         getRooms(db, none),
         getRecentTimelines(db, none, 1),
-        getUnread(db, NOBODY, none, 0, []),
+        getUnread(db, NOBODY, none, { threads: 0, lookedAt: 0 }, []),
         getStateKeys(db, none),
         loadStates(db, new Map()),
         getEventsWithin(db, none, 0),

@@ -3,7 +3,7 @@ import { groupBy } from '../../core/group-by.ts'
 import { DEFAULT_PUSH_RULES } from '../../core/push/compiled-rules.ts'
 import type { Reader } from '../../store/db/db.ts'
 import { getUnread } from '../../store/events/unread.ts'
-import { MAX_UNREAD_THREADS } from '../limits/unread.ts'
+import { MAX_UNREAD_LOOKED_AT, MAX_UNREAD_THREADS } from '../limits/unread.ts'
 import type { PushRules } from '../push/rules.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import { Mark, type ThreadTotal } from './unread-mark.ts'
@@ -34,6 +34,7 @@ interface UserMarks extends ThreadTotal {
 const MARKS_BYTES = 280
 const MARK_BYTES = 260
 const THREAD_BYTES = 240
+const MOST = { threads: MAX_UNREAD_THREADS, lookedAt: MAX_UNREAD_LOOKED_AT }
 /** How often marks are read again because they moved meanwhile. */
 const MAX_LOADS = 4
 
@@ -131,7 +132,7 @@ export function createUnreadMarks(parts: {
     const ignored = await ignoredUsers.of(userNid)
     const [rules, rows] = await Promise.all([
       pushRules.of(userNid),
-      getUnread(db, userNid, [...flight.roomNids], MAX_UNREAD_THREADS, ignored ? [...ignored] : []),
+      getUnread(db, userNid, [...flight.roomNids], MOST, ignored ? [...ignored] : []),
     ])
     if (flight.isVoid || rulesAt !== pushRules.changedAt(userNid)) return [...flight.roomNids]
     const again: number[] = []

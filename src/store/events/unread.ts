@@ -65,12 +65,14 @@ export interface UnreadRow {
 const EVER_IGNORED = `SELECT u.user_nid FROM matrix_user u WHERE u.user_id IN (
   SELECT unnest($4::text[]) UNION ALL SELECT sender_id FROM ignored_sender WHERE user_nid = $1)`
 
+/** Whether the user ignores anybody, or did. It is read once, and nothing is looked at if not. */
+const IGNORES = '(SELECT cardinality($4::text[]) > 0 OR EXISTS (SELECT FROM ignored_sender WHERE user_nid = $1))'
+
 /**
  * Whether the user ignored the sender of the event `e` when it came, and nothing else is kept of it for them. Of senders of a list from
  * before that was noted only the list is known. What is read once is read first; the rest is by keys.
  */
-const IS_FROM_IGNORED = `(SELECT cardinality($4::text[]) > 0 OR EXISTS (SELECT FROM ignored_sender WHERE user_nid = $1))
-  AND (e.sender_nid IN (${EVER_IGNORED})) IS TRUE
+const IS_FROM_IGNORED = `(e.sender_nid IN (${EVER_IGNORED})) IS TRUE
   AND NOT EXISTS (SELECT FROM unread_event k WHERE k.user_nid = $1 AND k.room_nid = e.room_nid AND k.room_pos = e.room_pos OFFSET 0)
   AND (SELECT coalesce(
       (SELECT coalesce(s.until_nid >= e.event_nid, true) FROM ignored_sender s
@@ -82,31 +84,35 @@ const IS_FROM_IGNORED = `(SELECT cardinality($4::text[]) > 0 OR EXISTS (SELECT F
 /**
  * Events whose sender the user ignored when they came: they count for all, and for the user they do not. Nothing is written of them. In the
  * main timeline an event counts where the room's count is one higher than at the event before it; those that MAIN looked through are
- * looked at once more.
+ * looked at once more, the newest of them.
  */
-const IGNORED_EVENTS = `SELECT e.room_pos, 0, 0, 1 FROM event e
-         WHERE place.root_id = '' AND e.room_nid = place.room_nid AND e.room_pos > place.base_pos
-           AND (e.stream_pos IS NULL OR e.stream_pos > 0) AND ${IS_FROM_IGNORED}
+const IGNORED_EVENTS = `SELECT e.room_pos, 0, 0, 1 FROM (
+           SELECT room_nid, room_pos, event_nid, stream_pos, sender_nid, notifiable FROM event
+           WHERE place.root_id = '' AND ${IGNORES} AND room_nid = place.room_nid AND room_pos > place.base_pos
+           ORDER BY room_pos DESC LIMIT $5) e
+         WHERE (e.stream_pos IS NULL OR e.stream_pos > 0) AND ${IS_FROM_IGNORED}
            AND e.notifiable > (SELECT b.notifiable FROM event b WHERE b.room_nid = e.room_nid AND b.room_pos < e.room_pos
              AND (b.stream_pos IS NULL OR b.stream_pos > 0) ORDER BY b.room_pos DESC LIMIT 1)
            AND NOT EXISTS (SELECT FROM uncounted_event u WHERE u.room_nid = e.room_nid AND u.room_pos = e.room_pos OFFSET 0)
          UNION ALL
-         SELECT e.room_pos, 0, 0, 1 FROM thread_event t JOIN event e USING (room_nid, room_pos)
-         WHERE place.root_id <> '' AND t.room_nid = place.room_nid AND t.root_id = place.root_id AND t.room_pos > place.base_pos
-           AND t.counts = 1 AND ${IS_FROM_IGNORED}`
+         SELECT e.room_pos, 0, 0, 1 FROM (
+           SELECT room_nid, room_pos FROM thread_event
+           WHERE place.root_id <> '' AND ${IGNORES} AND room_nid = place.room_nid AND root_id = place.root_id AND room_pos > place.base_pos
+             AND counts = 1 ORDER BY room_pos DESC LIMIT $5) t JOIN event e USING (room_nid, room_pos)
+         WHERE ${IS_FROM_IGNORED}`
 
 /**
  * What is unread for a user in rooms, in the main timeline and in those threads that are not read. Rooms that the user was never in are
  * left out. One statement, so that all of it is of one moment.
  *
- * @param maxThreads of each room, the newest
+ * @param most of each room: how many threads, the newest, and in how many unread events of each timeline ignored senders are looked for
  * @param ignored the ids of the users whom the user ignores
  */
 export function getUnread(
   reader: Reader,
   userNid: number,
   roomNids: readonly number[],
-  maxThreads: number,
+  most: { readonly threads: number; readonly lookedAt: number },
   ignored: readonly string[],
 ): Promise<UnreadRow[]> {
   return reader.query<UnreadRow>(
@@ -151,7 +157,7 @@ export function getUnread(
          WHERE u.user_nid = $1 AND u.room_nid = place.room_nid AND u.root_id = place.root_id AND u.room_pos > place.from_pos
          UNION ALL
          ${IGNORED_EVENTS}) own_event) kept`,
-    [userNid, roomNids, maxThreads, ignored],
+    [userNid, roomNids, most.threads, ignored, most.lookedAt],
   )
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { MAX_UNREAD_THREADS } from '../../../src/domain/limits/unread.ts'
+import { getUnread } from '../../../src/store/events/unread.ts'
 import { type House, inRoom, openHouse, type Person } from '../../rooms/people.ts'
 import type { Json } from '../../support/api.ts'
 
@@ -335,6 +336,28 @@ describe('messages of somebody who is ignored', () => {
     await house.restart()
     expect(await main(bob)).toEqual(count(1, 1))
     expect(await total(carol)).toEqual(count(1))
+  })
+
+  it('are looked for among the newest unread events', async () => {
+    await ignore(bob, alice)
+    const root = await send(alice, {})
+    for (const content of [{}, {}, inThread(root), inThread(root), inThread(root)]) await send(alice, content)
+    const { db } = house.server.database
+    const [at] = await db.query<{ user_nid: number; room_nid: number }>(
+      'SELECT user_nid, room_nid FROM matrix_user, room WHERE user_id = $1 AND room_id = $2',
+      [bob.userId, room],
+    )
+    const found = async (lookedAt: number) => {
+      const most = { threads: 10, lookedAt }
+      const rows = await getUnread(db, at!.user_nid, [at!.room_nid], most, [alice.userId])
+      return rows.toSorted((a, b) => a.root_id.length - b.root_id.length).map(({ own_counts }) => own_counts)
+    }
+    // Five events are newer than the root: two of the main timeline, then three of the thread.
+    expect([await found(2), await found(5), await found(10)]).toEqual([
+      [0, 2],
+      [2, 3],
+      [3, 3],
+    ])
   })
 
   it('cost nothing where they do not count anyway', async () => {
