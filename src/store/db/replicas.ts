@@ -53,6 +53,7 @@ const MAX_LAG_MS = 5_000
 const CATCH_UP_MS = 300
 const CATCH_UP_LOOK_MS = 15
 const CONNECTIONS = 4
+const KEEP_ALIVE_MS = 10_000
 /** Further reads go elsewhere. */
 const MAX_WAITING = 8
 
@@ -144,7 +145,14 @@ interface Replica {
 
 function openReplica(config: pg.ClientConfig, heard: ReplicasOptions['heard']): Replica {
   const watching = new PipelinedConnection(config)
-  const pool = new pg.Pool({ ...config, types: WIRE_TYPES, max: CONNECTIONS } as pg.PoolConfig)
+  const pool = new pg.Pool({
+    ...config,
+    types: WIRE_TYPES,
+    max: CONNECTIONS,
+    // A machine that vanishes ends no connection: each would be taken for ever.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+  } as pg.PoolConfig)
   pool.on('error', () => {})
   const name = nameOf(config)
   const progress = new ReplicaProgress(MAX_LAG_MS)
@@ -246,7 +254,12 @@ function openReplica(config: pg.ClientConfig, heard: ReplicasOptions['heard']): 
     state: () => ({ name, isUsed: whyNot === undefined, lagSeconds: progress.lagMs(performance.now()) / 1000, reads }),
     async close() {
       leaving.abort()
-      await Promise.all([watching.close(), pool.end()])
+      // One that is away says no farewell, and a read that nobody wants any more holds nobody up.
+      const closed = Promise.all([watching.close(), pool.end()])
+      await soon(
+        closed.catch(() => {}),
+        undefined,
+      )
     },
   }
 }

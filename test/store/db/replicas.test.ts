@@ -145,7 +145,13 @@ test('a replica that answers nothing, and closes no connection, keeps nobody wai
   expect(replicas).toEqual(['used', 'it does not answer'])
   line.mend()
   await waitUntil('its use', () => far.replicas!.states()[0]!.isUsed)
+  line.cut()
+  // Nor does what is under way there keep a stop waiting.
+  const last = surveys(far)
+    .query(WHERE)
+    .catch(() => {})
   await far.close()
+  await last
   await line.close()
 })
 
