@@ -93,7 +93,11 @@ interface StartParts {
 }
 
 function stopRequested(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    // A parent may have asked while this program was still being loaded.
+    if (signal.aborted) resolve()
+  })
 }
 
 /** Starts everything in order, and stops it in the opposite order, also if one of the steps fails. */

@@ -19,8 +19,7 @@ import type { ServerLog } from '../log.ts'
 import { type MetricsListener, startMetricsListener } from '../metrics-listener.ts'
 import { notifyReady } from '../service-manager.ts'
 import { openSigningKey } from '../signing-key-file.ts'
-import type { Question } from './child.ts'
-import { beginChild, type Up } from './children.ts'
+import { beginChild, type Child, type Up } from './children.ts'
 import { createFamily, type Family } from './family.ts'
 import { joinMetrics } from './node-metrics.ts'
 
@@ -57,7 +56,7 @@ export async function serveNodes(host: Host, parts: NodesParts): Promise<number>
       signal.addEventListener('abort', () => resolve(undefined), { once: true })
       if (signal.aborted) resolve(undefined)
     })
-    const ending = await Promise.race([family.start(), stop])
+    const ending = signal.aborted ? undefined : await Promise.race([family.start(), stop])
     giveBackMemory()
     if (ending !== undefined) {
       log.fatal({ ...ending }, 'the first node ended before it took requests')
@@ -190,14 +189,14 @@ async function untilVacant(
 
 /** Metrics and health of all nodes, on one listener. */
 function measure(options: Config['metrics'], family: () => Family | undefined): Promise<MetricsListener> {
-  const ask = (about: Question) =>
-    Promise.all((family()?.children() ?? []).map(async (child) => ({ child, text: await child.ask(about) })))
+  const children = () => family()?.children() ?? []
 
   return startMetricsListener(
     options,
     {
       async text() {
-        const answers = await ask('metrics')
+        const ask = async (child: Child) => ({ child, text: await child.ask('metrics') })
+        const answers = await Promise.all(children().map(ask))
         const texts = new Map<number, string>()
         for (const { child, text } of answers) if (text !== undefined) texts.set(child.number, text)
         const up = answers.map(({ child, text }) => `hearth_node_up{node="${child.number}"} ${text ? 1 : 0}\n`)
@@ -206,8 +205,13 @@ function measure(options: Config['metrics'], family: () => Family | undefined): 
     },
     {
       async whyNotReady() {
-        const reasons = (await ask('ready')).map(({ text }) => text)
-        return reasons.includes('') ? undefined : (reasons.find((reason) => reason !== undefined) ?? 'starting')
+        const answers = children().map((child) => child.ask('ready'))
+        const allSaid = Promise.all(answers).then((reasons) =>
+          reasons.includes('') ? undefined : (reasons.find((reason) => reason !== undefined) ?? 'starting'),
+        )
+        // Whoever asks may have less patience than there is with a node that hangs.
+        const oneIsReady = answers.map((answer) => answer.then((reason) => (reason === '' ? undefined : allSaid)))
+        return Promise.race([...oneIsReady, allSaid])
       },
     },
   )

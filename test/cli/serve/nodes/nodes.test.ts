@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Api, createRoom, openApi, register } from '../../../support/api.ts'
 import { selfSigned } from '../../../support/certificate.ts'
-import { type ChildServer, isAlive, startChildServer } from '../../../support/child-server.ts'
+import { type ChildServer, isAlive, prepareChildServer, startChildServer } from '../../../support/child-server.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts'
 import { familyLog } from '../../../support/family.ts'
 import { freePort } from '../../../support/free-port.ts'
@@ -67,6 +67,24 @@ test('nodes share a port; metrics and health are of all', async () => {
   expect(text).toMatch(/^hearth_node_accidents_total 0$/m)
   expect((await fetch(`${metricsUrl}/health/ready`)).status).toBe(200)
   expect(server.output().match(/is ready after/g)).toHaveLength(1)
+})
+
+test('a node that hangs delays no word on health', async () => {
+  const log = familyLog(server)
+  const standing = [...log.pids()].find(([node]) => node !== log.serving())![1]
+  process.kill(standing, 'SIGSTOP')
+  try {
+    let isMeasured = false
+    const measured = metrics().then((text) => {
+      isMeasured = true
+      return text
+    })
+    expect((await fetch(`${metricsUrl}/health/ready`)).status).toBe(200)
+    expect(isMeasured).toBe(false)
+    expect(await measured).toMatch(/^hearth_node_up\{node="\d"\} 0$/m)
+  } finally {
+    process.kill(standing, 'SIGCONT')
+  }
 })
 
 test('after kill -9 of the node that serves another one has its place at once, and it is started again', async () => {
@@ -165,6 +183,21 @@ test('a start that fails says why once, and ends', async () => {
   } finally {
     await other.drop()
     await rm(directory, { recursive: true })
+  }
+})
+
+test('a node that is asked to stop while it is being loaded stops as any other', async () => {
+  const other = await createTestDatabase()
+  const starting = await prepareChildServer({ args: ['--nodes', '2'], env: { HEARTH__DATABASE__URL: other.url } })
+  try {
+    starting.begin()
+    await waitUntil('the first node', () => familyLog(starting).pids().size > 0)
+    await starting.kill('SIGTERM')
+    // Else it would have been killed.
+    expect(starting.output()).toMatch(/"node":1,[^\n]*"msg":"stopped/)
+  } finally {
+    await starting.dispose()
+    await other.drop()
   }
 })
 
