@@ -204,6 +204,8 @@ const PASSED_ON = 'passed on'
 
 function decline(error: unknown, request: FastifyRequest, reply: FastifyReply, declined: Declined): void {
   request.operation = PASSED_ON
+  // Those of an answer in pieces that failed before its first byte.
+  for (const name of reply.raw.getHeaderNames()) if (name !== 'connection') reply.raw.removeHeader(name)
   reply.hijack()
   declined(request.raw, reply.raw, error)
 }

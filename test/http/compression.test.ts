@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
+import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { COMPRESSED_FROM_BYTES, MAX_COMPRESSIONS_PER_NETWORK } from '../../src/domain/limits/compression.ts'
@@ -15,7 +16,7 @@ import { createCompression, takesGzip } from '../../src/http/compression.ts'
 import { endpoint, rawReply } from '../../src/http/endpoint.ts'
 import { rolePlugin } from '../../src/http/mount.ts'
 import { CLIENT_CODES, type Role } from '../../src/http/role.ts'
-import { createServer } from '../../src/http/server.ts'
+import { createServer, type Declined } from '../../src/http/server.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const PIECE_BYTES = 256 * 1024
@@ -60,12 +61,12 @@ const endpoints = [
 let port: number
 let close: () => Promise<void>
 
-beforeAll(async () => {
+async function openApp(declined?: Declined): Promise<FastifyInstance> {
   const log = pino({ level: 'silent' })
   const addressOf = addressReader([])
   const { arrivals } = createMetrics({ version: '', node: '' })
   const intake = createBodyIntake({ addressOf, longest: 100_000, metrics: arrivals, log })
-  const app = createServer({ log, metrics: { observeRequest: () => {}, arrivals }, intake })
+  const app = createServer({ log, metrics: { observeRequest: () => {}, arrivals }, intake, declined })
   const role: Role = { codes: CLIENT_CODES, maxBodyBytes: 100, authenticate: () => undefined }
   const plugin = rolePlugin(
     () => endpoints,
@@ -73,6 +74,11 @@ beforeAll(async () => {
   )
   app.register(plugin, { services: {} as Services, log, addressOf, intake, compression: createCompression(addressOf) })
   await app.listen({ host: '127.0.0.1', port: 0 })
+  return app
+}
+
+beforeAll(async () => {
+  const app = await openApp()
   port = (app.server.address() as AddressInfo).port
   close = () => app.close()
 })
@@ -132,6 +138,15 @@ test('small answers, and files, are never compressed', async () => {
 test('an answer that fails before its first byte is an error, uncompressed', async () => {
   const answer = await ask('failing')
   expect(answer).toMatchObject({ status: 500, encoding: undefined, json: { errcode: 'M_UNKNOWN' } })
+})
+
+test('an answer that fails before its first byte leaves no headers to the node that the request is passed on to', async () => {
+  const app = await openApp((_request, response) => response.end(JSON.stringify(response.getHeaders())))
+  const { port: itsPort } = app.server.address() as AddressInfo
+  const headers = { 'accept-encoding': 'gzip' }
+  const answer = await fetch(`http://127.0.0.1:${itsPort}/_matrix/client/v3/failing`, { headers })
+  expect(await answer.json()).toEqual({})
+  await app.close()
 })
 
 test('clients that do not read hold little memory, and do not keep others from their answers', async () => {

@@ -188,6 +188,8 @@ async function keepBody(
   response: ServerResponse,
 ): Promise<Buffer | undefined> {
   if (isBodyWithheld(request)) return undefined
+  // It was refused, or its client is gone: nothing of it comes any more.
+  if (response.destroyed || response.writableEnded) return undefined
   try {
     return await bodies.keep(request)
   } catch (error) {

@@ -108,6 +108,23 @@ describe('a room at a node that stands by', () => {
     await expect(find(room)).rejects.toThrow(OnlyWhereServed)
   })
 
+  it('is read once if it is large, also while it is written all the time', async () => {
+    const large = (await createRoom(api, alice.token)) as RoomId
+    const { db } = server.database
+    await db.tx((tx) =>
+      tx.query(
+        `INSERT INTO state_key (room_nid, key_id, type, state_key)
+         SELECT room_nid, n, 'x', n || repeat('y', 200) FROM room, generate_series(1000, 3000) n WHERE room_id = $1`,
+        [large],
+      ),
+    )
+    const { find, loads } = roomsWith(() =>
+      db.tx((tx) => tx.query('UPDATE room SET head_version = head_version + 1 WHERE room_id = $1', [large])),
+    )
+    for (let n = 0; n < 2; n++) await expect(find(large)).rejects.toThrow(OnlyWhereServed)
+    expect(loads()).toBe(1)
+  })
+
   it('is passed on while its members are being fetched', async () => {
     const { find } = roomsWith()
     await find(room)

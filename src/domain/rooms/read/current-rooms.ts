@@ -64,7 +64,11 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
       const room = (await loadRooms([stamp.room_nid])).get(stamp.room_nid)
       const after = await stampOf(first.room_id)
       if (room === undefined || after === undefined || after.lacks_members) break
+      const isLarge = room.bytes > MAX_STANDBY_ROOM_BYTES
+      // Also one that is written so often that no copy of it is ever true.
+      if (isLarge) large.set(room.nid, true)
       if (textOf(after) === textOf(stamp)) return keep(room, textOf(stamp), events)
+      if (isLarge) break
       stamp = after
     }
     throw new OnlyWhereServed('the room is written too often to be read here')
@@ -74,7 +78,6 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
     const current = { stamp, room, events, view: viewOf(room, events) }
     // Nobody begins to read the older copy any more.
     copies.peek(room.nid)?.events.forgetAll()
-    if (room.bytes > MAX_STANDBY_ROOM_BYTES) large.set(room.nid, true)
     copies.set(room.nid, current)
     return current
   }
