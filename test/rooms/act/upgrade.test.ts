@@ -21,6 +21,27 @@ beforeAll(async () => {
 afterAll(() => house.close())
 
 const enc = encodeURIComponent
+
+/** Takes the row of an alias, so that who needs it waits; gives what lets it go. */
+async function lockAlias(alias: string): Promise<() => Promise<void>> {
+  let letGo: () => void = () => {}
+  let ended: Promise<void> = Promise.resolve()
+  await new Promise<void>((taken, failed) => {
+    ended = house.server.database.db.tx(async (tx) => {
+      const gate = new Promise<void>((go) => {
+        letGo = go
+      })
+      await tx.query('SELECT FROM room_alias WHERE alias = $1 FOR UPDATE', [alias])
+      taken()
+      await gate
+    })
+    ended.catch(failed)
+  })
+  return () => {
+    letGo()
+    return ended
+  }
+}
 const ask = (by: Person, room: string, body: object) => by.ask('POST', inRoom(room, '/upgrade'), body)
 const upgrade = async (by: Person, room: string, body: object = { new_version: '12' }): Promise<string> =>
   (await by.call('POST', inRoom(room, '/upgrade'), body)).replacement_room
@@ -362,14 +383,7 @@ describe('an interrupted upgrade', () => {
 
   it('goes on when its client has given up, and the next request finds the same room', async () => {
     const room = await alice.createRoom({ room_alias_name: 'impatient' })
-    let unlock: (() => void) | undefined
-    const gate = new Promise<void>((go) => {
-      unlock = go
-    })
-    const locked = house.server.database.db.tx(async (tx) => {
-      await tx.query("SELECT FROM room_alias WHERE alias = '#impatient:localhost' FOR UPDATE")
-      await gate
-    })
+    const unlock = await lockAlias('#impatient:localhost')
     const { token } = alice
     const patience = new AbortController()
     const call = { token, body: { new_version: '12' }, signal: patience.signal }
@@ -377,8 +391,7 @@ describe('an interrupted upgrade', () => {
     const tombstone = await waitUntil('the tombstone', () => eventOf(alice, room, 'm.room.tombstone'))
     patience.abort()
     await expect(cut).rejects.toThrow()
-    unlock?.()
-    await locked
+    await unlock()
     expect(await upgrade(alice, room)).toBe(tombstone.content.replacement_room)
     const rows = await sql('SELECT FROM room_upgrade u JOIN room USING (room_nid) WHERE room_id = $1', [room])
     expect(rows).toHaveLength(1)
@@ -388,14 +401,7 @@ describe('an interrupted upgrade', () => {
     const room = await alice.createRoom({ preset: 'public_chat', name: 'Followed', room_alias_name: 'followed' })
     await bob.join(room)
     // A lock of another transaction holds up what comes between the tombstone and the end.
-    let unlock: (() => void) | undefined
-    const gate = new Promise<void>((go) => {
-      unlock = go
-    })
-    const locked = house.server.database.db.tx(async (tx) => {
-      await tx.query("SELECT FROM room_alias WHERE alias = '#followed:localhost' FOR UPDATE")
-      await gate
-    })
+    const unlock = await lockAlias('#followed:localhost')
     const upgraded = upgrade(alice, room)
     const tombstone = await waitUntil('the tombstone', () => eventOf(bob, room, 'm.room.tombstone'))
     let isJoined = false
@@ -404,8 +410,7 @@ describe('an interrupted upgrade', () => {
     })
     await bob.say(await bob.createRoom(), 'something else meanwhile')
     expect(isJoined).toBe(false)
-    unlock?.()
-    await locked
+    await unlock()
     await joining
     expect(await state(bob, await upgraded, 'm.room.name')).toEqual({ name: 'Followed' })
   })
