@@ -117,8 +117,13 @@ export function createBodyIntake(deps: {
           first = chunk
           return
         }
-        longer ??= growing(first, announced > 0 ? announced : maxBodyBytes)
-        longer.append(chunk)
+        try {
+          longer ??= growing(first, announced > 0 ? announced : maxBodyBytes)
+          longer.append(chunk)
+        } catch {
+          // The system gives no more memory; thrown in this listener, the error would end the process.
+          end(refused('everybody'))
+        }
       }
       function arrived(): void {
         end(null, longer?.taken() ?? first)
