@@ -11,6 +11,9 @@ let world: World
 let person: Account
 let bot: Appservice
 let reg: TestRegistration
+/** What the bot began by itself: the server must not close before its answers. */
+const begun: Promise<unknown>[] = []
+const begin = (work: Promise<unknown>) => void begun.push(work)
 
 beforeAll(async () => {
   LogService.setLevel(LogLevel.ERROR)
@@ -31,10 +34,10 @@ beforeAll(async () => {
     storage: new MemoryStorageProvider(),
     joinStrategy: { onJoinRoom: async (id: string, join: (id: string) => Promise<string>) => join(id) } as never,
   })
-  bot.on('room.invite', (roomId: string, event: Json) => void bot.getIntentForUserId(event.state_key).joinRoom(roomId))
+  bot.on('room.invite', (roomId: string, event: Json) => begin(bot.getIntentForUserId(event.state_key).joinRoom(roomId)))
   bot.on('room.message', (roomId: string, event: Json) => {
     if (event.sender !== person.userId) return
-    void bot.getIntentForSuffix('echo').sendText(roomId, `echo: ${event.content.body}`)
+    begin(bot.getIntentForSuffix('echo').sendText(roomId, `echo: ${event.content.body}`))
   })
   bot.on(
     'query.user',
@@ -47,6 +50,7 @@ beforeAll(async () => {
   await bot.begin()
 })
 afterAll(async () => {
+  await Promise.all(begun)
   bot?.stop()
   await world?.close()
 })
