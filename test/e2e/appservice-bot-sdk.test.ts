@@ -34,7 +34,9 @@ beforeAll(async () => {
     storage: new MemoryStorageProvider(),
     joinStrategy: { onJoinRoom: async (id: string, join: (id: string) => Promise<string>) => join(id) } as never,
   })
-  bot.on('room.invite', (roomId: string, event: Json) => begin(bot.getIntentForUserId(event.state_key).joinRoom(roomId)))
+  bot.on('room.invite', (roomId: string, event: Json) =>
+    begin(bot.getIntentForUserId(event.state_key).joinRoom(roomId)),
+  )
   bot.on('room.message', (roomId: string, event: Json) => {
     if (event.sender !== person.userId) return
     begin(bot.getIntentForSuffix('echo').sendText(roomId, `echo: ${event.content.body}`))
