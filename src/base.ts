@@ -68,7 +68,7 @@ export interface Context {
   readonly metrics: Metrics
   readonly tracing: Tracing | undefined
   readonly log: Logger
-  /** Whether the database answers. */
+  /** Whether the database answers, and this process has its place for sure. */
   ready(): Promise<boolean>
   /** Called when this server listens. Only then may it call other servers, because they fetch its keys. */
   listening?(): void
@@ -123,17 +123,21 @@ export async function openBase(options: ContextOptions, amongNodes?: AmongNodes)
     }),
   })
   const db = tracing === undefined ? opened : traceDatabase(opened, tracing.run)
-  node = await joinNodes({ db, own, clock, log, standBy: amongNodes?.standBy }).catch(async (error: unknown) => {
-    await db.close()
-    throw error
-  })
+  const joined = await joinNodes({ db, own, clock, log, standBy: amongNodes?.standBy }).catch(
+    async (error: unknown) => {
+      await db.close()
+      throw error
+    },
+  )
+  node = joined
   const fetcher = createKeyFetcher(outbound.federation)
   const serverKeys = createKeyRing({ config, db, clock, signingKey, fetcher, log })
-  const ready = () =>
-    db.query('SELECT 1').then(
+  const ready = async () =>
+    joined.isHeld() &&
+    (await db.query('SELECT 1').then(
       () => true,
       () => false,
-    )
+    ))
   return {
     config,
     clock,

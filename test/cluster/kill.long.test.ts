@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { NODE_LEASE_MS } from '../../src/domain/limits/cluster.ts'
 import { findNode } from '../../src/store/cluster/nodes.ts'
 import { type Database, openDatabase } from '../../src/store/db/db.ts'
 import { WRITER } from '../../src/store/db/writer-lock.ts'
@@ -106,6 +107,9 @@ async function holderNow(): Promise<number | undefined> {
   return found < 0 ? undefined : found
 }
 
+/** Whether a node has renewed its lease since it failed, or another one took it: it is long enough for what comes next. */
+const isHeld = async (): Promise<boolean> => ((await findNode(db, WRITER))?.left_ms ?? 0) > NODE_LEASE_MS / 2
+
 const fenceNow = async (): Promise<number> => (await findNode(db, WRITER))!.fence
 
 /** Keeps a node from going on, until another one has its place if it had it. */
@@ -169,6 +173,8 @@ async function disturb(way: (typeof WAYS)[number], n: number): Promise<void> {
     await pause(POSTGRES_AWAY_MS)
     postgres = await startPostgres()
   }
+  // While no lease runs, a node that is ready may lose its place to another one, and end.
+  await waitUntil('a lease', isHeld, { timeoutMs: 60_000 })
   for (const each of cluster.nodes) {
     await waitUntil('its readiness, or its end', async () => !each.isRunning() || isReady(each))
     if (!each.isRunning()) await startLikeManager(each)
