@@ -24,8 +24,8 @@ export interface TestDatabase {
 
 const TEMPLATE_LOCK = 0x7e57
 
-/** Of this process, until it ends. */
-let administrator: Promise<pg.Client> | undefined
+/** One connection for this process, until it ends: it takes one statement after another, and keeps the lock that it took. */
+let administrator: pg.Pool | undefined
 let template: Promise<string> | undefined
 
 /**
@@ -35,8 +35,14 @@ let template: Promise<string> | undefined
 export async function createTestDatabase(isEmpty = false): Promise<TestDatabase> {
   const server = inject('postgres')
   const name = `test_${randomBytes(8).toString('hex')}`
-  administrator ??= connect()
-  const client = await administrator
+  administrator ??= new pg.Pool({
+    ...server,
+    database: 'postgres',
+    max: 1,
+    idleTimeoutMillis: 0,
+    allowExitOnIdle: true,
+  })
+  const client = administrator
   template ??= ensureTemplate(client)
   // Copied as files: far cheaper than page by page through the log.
   await client.query(`CREATE DATABASE ${name} TEMPLATE ${isEmpty ? 'template0' : await template} STRATEGY FILE_COPY`)
@@ -53,14 +59,8 @@ export async function createTestDatabase(isEmpty = false): Promise<TestDatabase>
   }
 }
 
-async function connect(): Promise<pg.Client> {
-  const client = new pg.Client({ ...inject('postgres'), database: 'postgres' })
-  await client.connect()
-  return client
-}
-
 /** Migrates once per set of migration files, whichever test file comes first. */
-async function ensureTemplate(client: pg.Client): Promise<string> {
+async function ensureTemplate(client: pg.Pool): Promise<string> {
   const checksums = (await readMigrations(MIGRATIONS)).map(({ checksum }) => checksum)
   const name = `template_${createHash('sha256').update(checksums.join()).digest('hex').slice(0, 16)}`
   await client.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK])
@@ -73,7 +73,7 @@ async function ensureTemplate(client: pg.Client): Promise<string> {
   }
 }
 
-async function makeTemplate(client: pg.Client, name: string): Promise<void> {
+async function makeTemplate(client: pg.Pool, name: string): Promise<void> {
   const draft = `draft_${randomBytes(8).toString('hex')}`
   await client.query(`CREATE DATABASE ${draft}`)
   await migrate({ ...inject('postgres'), database: draft }, MIGRATIONS)
