@@ -1,18 +1,23 @@
-import { getMissedEvents, type MissedEvent, type PusherRow } from '../../store/accounts/pushers.ts'
+import {
+  getMissedEvents,
+  type MissedEvent,
+  type PusherRow,
+  type UnreadBeginnings,
+} from '../../store/accounts/pushers.ts'
 import type { Database } from '../../store/db/db.ts'
-import { getReadMarks } from '../../store/events/unread.ts'
 import type { Clock } from '../clock.ts'
 import { MAX_MISSED_READS_AT_ONCE, MIN_MISSED_EVENTS_PER_ROOM, MISSED_EVENTS_PER_PAGE } from '../limits/pushers.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
+import type { Unread } from '../sync/unread.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 import type { Evaluation } from './evaluation.ts'
 import type { Notice } from './notice.ts'
 import type { MissedNotices } from './pusher-queue.ts'
 import type { UnreadRooms } from './unread-rooms.ts'
 
-/** Reads what a pusher missed between two positions of the stream: unread events of the user's rooms, and open invitations. */
-export type ReadMissed = (row: PusherRow, after: number, upTo: number) => Promise<MissedNotices>
+/** Reads what a pusher missed between two positions of the stream: unread events of the user's rooms, or of one, and open invitations. */
+export type ReadMissed = (row: PusherRow, after: number, upTo: number, roomNid?: number) => Promise<MissedNotices>
 
 export interface MissedParts {
   readonly db: Database
@@ -21,19 +26,21 @@ export interface MissedParts {
   readonly registry: Pick<RoomRegistry, 'getByNid'>
   readonly userRooms: Pick<UserRooms, 'of'>
   readonly unreadRooms: UnreadRooms
+  readonly unread: Pick<Unread, 'know' | 'beginnings'>
   readonly evaluation: Evaluation
 }
 
 export function createMissedReader(parts: MissedParts): ReadMissed {
-  const { db, clock, events, registry, userRooms, unreadRooms, evaluation } = parts
+  const { db, clock, events, registry, userRooms, unreadRooms, unread, evaluation } = parts
   let reading = 0
   const waiting: (() => void)[] = []
 
-  async function unreadEvents(userNid: number, after: number, upTo: number) {
-    const roomNids = [...(await unreadRooms(userNid)).keys()]
+  async function unreadEvents(userNid: number, after: number, upTo: number, roomNid: number | undefined) {
+    const roomNids = [...(await unreadRooms(userNid, roomNid === undefined ? undefined : [roomNid])).keys()]
     if (roomNids.length === 0) return { found: [], upTo, isFull: false }
-    const marks = new Map((await getReadMarks(db, userNid, roomNids)).map((mark) => [mark.room_nid, mark.room_pos]))
-    const places = roomNids.map((nid) => marks.get(nid) ?? 0)
+    await unread.know(userNid, roomNids)
+    const places: UnreadBeginnings[] = []
+    for (const nid of roomNids) places.push((await unread.beginnings(userNid, nid)) ?? { main: 0, threads: 0 })
     const limit = Math.max(MIN_MISSED_EVENTS_PER_ROOM, Math.floor(MISSED_EVENTS_PER_PAGE / roomNids.length))
     const found = await getMissedEvents(db.bulk, roomNids, places, { after, upTo }, limit)
     return pageOf(found, limit, upTo)
@@ -45,7 +52,7 @@ export function createMissedReader(parts: MissedParts): ReadMissed {
     const notices: Notice[] = []
     for (const { event_nid, room_nid } of found) {
       const event = loaded.get(event_nid)
-      if (!event) continue
+      if (!event || event.redactedBy !== undefined) continue
       const room = await registry.getByNid(room_nid)
       const notified = await evaluation.ofEvent(room, event, [user], Math.min(event.ts, clock.now()))
       notices.push(...notified.map(({ notice }) => notice))
@@ -53,11 +60,12 @@ export function createMissedReader(parts: MissedParts): ReadMissed {
     return notices
   }
 
-  async function invitations(row: PusherRow, after: number, upTo: number): Promise<Notice[]> {
+  async function invitations(row: PusherRow, after: number, upTo: number, wanted?: number): Promise<Notice[]> {
     const user = { userNid: row.user_nid, userId: row.user_id }
     const notices: Notice[] = []
     for (const [roomNid, { membership, eventNid, changedAt }] of await userRooms.of(user.userNid)) {
       if (membership !== 'invite' || changedAt <= after || changedAt > upTo) continue
+      if (wanted !== undefined && wanted !== roomNid) continue
       const invitation = { userNid: user.userNid, eventNid, position: changedAt }
       const notice = await evaluation.ofInvitation(roomNid, invitation, user)
       if (notice) notices.push(notice)
@@ -65,17 +73,17 @@ export function createMissedReader(parts: MissedParts): ReadMissed {
     return notices
   }
 
-  async function read(row: PusherRow, after: number, target: number): Promise<MissedNotices> {
-    const { found, upTo, isFull } = await unreadEvents(row.user_nid, after, target)
-    const notices = [...(await noticesOf(row, found)), ...(await invitations(row, after, upTo))]
+  async function read(row: PusherRow, after: number, target: number, roomNid?: number): Promise<MissedNotices> {
+    const { found, upTo, isFull } = await unreadEvents(row.user_nid, after, target, roomNid)
+    const notices = [...(await noticesOf(row, found)), ...(await invitations(row, after, upTo, roomNid))]
     return { notices: notices.sort((a, b) => a.position - b.position), upTo, isFull }
   }
 
-  return async (row, after, upTo) => {
+  return async (row, after, upTo, roomNid) => {
     if (reading >= MAX_MISSED_READS_AT_ONCE) await new Promise<void>((begin) => waiting.push(begin))
     else reading += 1
     try {
-      return await read(row, after, upTo)
+      return await read(row, after, upTo, roomNid)
     } finally {
       const next = waiting.shift()
       if (next) next()

@@ -71,7 +71,7 @@ export function createPushServices(parts: PushServiceParts): PushServices {
     invitePermission: parts.roomBase.invitePermission,
     restores: parts.base.restores,
   })
-  const readMissed = createMissedReader({ db, clock, events, registry, userRooms, unreadRooms, evaluation })
+  const readMissed = createMissedReader({ db, clock, events, registry, userRooms, unreadRooms, unread, evaluation })
   const gateways = new Gateways({ clock, random })
   const wordsOf = createRoomWords({ db, registry })
   const bodies = createNotificationBodies({ registry, wordsOf })

@@ -129,6 +129,14 @@ export class Mark {
     return { notification_count: Math.max(0, basis + extra), highlight_count: highlights }
   }
 
+  /** After which positions something may be unread: in the main timeline, and in any thread. */
+  get beginnings(): { readonly main: number; readonly threads: number } {
+    const main = this.#main.from
+    let threads = main
+    for (const { from } of this.#threads?.values() ?? []) threads = Math.min(threads, from)
+    return { main, threads }
+  }
+
   /** @param rootId the thread of what is at a position; '' for the main timeline */
   hasRead(pos: number, rootId: string): boolean {
     if (rootId === '') return pos <= this.#main.from

@@ -11,6 +11,9 @@ import { createUnreadMarks } from './unread-marks.ts'
 
 export type { RoomUnread, UnreadCounts } from './unread-mark.ts'
 
+/** In its main timeline, and in any of its threads. */
+type Beginnings = Mark['beginnings']
+
 interface RoomCount {
   readonly nid: number
   readonly notifiable: number
@@ -29,6 +32,8 @@ export interface Unread {
   know(userNid: number, roomNids: readonly number[]): Promise<void>
   /** The counts of one room; synchronous where the user's mark is in memory. */
   count(userNid: number, roomNid: number, notifiable: number): RoomUnread | Promise<RoomUnread>
+  /** After which timeline positions of a room something may be unread; synchronous where the user's mark is in memory. */
+  beginnings(userNid: number, roomNid: number): Beginnings | Promise<Beginnings | undefined>
   /** Whether a user has read an event; synchronous where the user's mark is in memory. */
   hasRead(userNid: number, event: RoomEvent): boolean | Promise<boolean>
   /** A user has read up to an event. @param threadId the root of a thread, `main`, or '' for the whole room */
@@ -72,6 +77,10 @@ export function createUnread(parts: {
       const mark = marks.of(userNid, roomNid)
       if (mark) return mark.counts(notifiable)
       return marks.load(userNid, [roomNid]).then((found) => countOf(found.get(roomNid), notifiable))
+    },
+    beginnings(userNid, roomNid) {
+      const mark = marks.of(userNid, roomNid)
+      return mark ? mark.beginnings : marks.load(userNid, [roomNid]).then((found) => found.get(roomNid)?.beginnings)
     },
     hasRead(userNid, event) {
       const rootId = namedThread(event) ?? ''

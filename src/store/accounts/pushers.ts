@@ -1,7 +1,7 @@
 import type { UserId } from '../../core/ids.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: pusher, push_sent, push_gateway; read: matrix_user, room_member, event, room
+// Tables: pusher, push_sent, push_gateway; read: matrix_user, room_member, event, thread_event, room
 
 export type PusherKind = 'http' | 'email'
 
@@ -221,25 +221,38 @@ export interface MissedEvent {
   readonly position: number
 }
 
+/** After which timeline positions of a room something may be unread: in its main timeline, and in any thread. */
+export interface UnreadBeginnings {
+  readonly main: number
+  readonly threads: number
+}
+
 /**
- * The first events of each room after a place in its timeline and between two positions of the stream, at most `limit` a room.
- * @param places timeline positions, one for each room
+ * The first events of each room that may be unread, between two positions of the stream; at most `limit` a room.
+ * @param places one for each room
  */
 export function getMissedEvents(
   reader: Reader,
   roomNids: readonly number[],
-  places: readonly number[],
+  places: readonly UnreadBeginnings[],
   { after, upTo }: { readonly after: number; readonly upTo: number },
   limit: number,
 ): Promise<MissedEvent[]> {
   return reader.query(
-    `SELECT missed.* FROM unnest($1::bigint[], $2::bigint[]) AS wanted (nid, place)
-     CROSS JOIN LATERAL (SELECT event_nid, room_nid, coalesce(stream_pos, event_nid) AS position FROM event
-       WHERE room_nid = wanted.nid AND room_pos > wanted.place
-       AND coalesce(stream_pos, event_nid) > $3 AND coalesce(stream_pos, event_nid) <= $4
-       ORDER BY room_pos LIMIT $5) missed
+    `SELECT event_nid, room_nid, position FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS wanted (nid, main, threads)
+     CROSS JOIN LATERAL (
+       (SELECT event_nid, room_nid, room_pos, coalesce(stream_pos, event_nid) AS position FROM event
+        WHERE room_nid = wanted.nid AND room_pos > wanted.main
+        AND coalesce(stream_pos, event_nid) > $4 AND coalesce(stream_pos, event_nid) <= $5
+        ORDER BY room_pos LIMIT $6)
+       UNION ALL
+       (SELECT event_nid, room_nid, room_pos, coalesce(stream_pos, event_nid) FROM thread_event JOIN event USING (room_nid, room_pos)
+        WHERE room_nid = wanted.nid AND room_pos > wanted.threads AND room_pos <= wanted.main
+        AND coalesce(stream_pos, event_nid) > $4 AND coalesce(stream_pos, event_nid) <= $5
+        ORDER BY room_pos LIMIT $6)
+       ORDER BY room_pos LIMIT $6) missed
      ORDER BY position`,
-    [roomNids, places, after, upTo, limit],
+    [roomNids, places.map(({ main }) => main), places.map(({ threads }) => threads), after, upTo, limit],
   )
 }
 

@@ -4,12 +4,6 @@ import type { Reader, Tx } from '../db/db.ts'
 // Tables: counted_from, unread_event; read: room, room_member, receipt, event, thread_event, unread_thread, uncounted_event, ignored_sender,
 // matrix_user
 
-/** Up to where a user has read a room's main timeline, as a timeline position. */
-export interface ReadMark {
-  readonly room_nid: number
-  readonly room_pos: number
-}
-
 const JOINED =
   'CROSS JOIN LATERAL (SELECT joined.room_pos FROM event joined WHERE joined.event_nid = m.event_nid) joined'
 
@@ -26,15 +20,6 @@ const MAIN = `CROSS JOIN LATERAL (
   AND (e.room_pos = read.room_pos OR e.room_pos = joined.room_pos OR e.sender_nid = m.user_nid
     AND NOT EXISTS (SELECT FROM thread_event own WHERE own.room_nid = e.room_nid AND own.room_pos = e.room_pos))
   ORDER BY e.room_pos DESC LIMIT 1) main`
-
-/** How far a user has read in rooms. Rooms that the user was never in are left out. */
-export function getReadMarks(reader: Reader, userNid: number, roomNids: readonly number[]): Promise<ReadMark[]> {
-  return reader.query<ReadMark>(
-    `SELECT m.room_nid, main.room_pos FROM room_member m ${JOINED} ${READ} ${MAIN}
-     WHERE m.user_nid = $1 AND m.room_nid = ANY($2::bigint[])`,
-    [userNid, roomNids],
-  )
-}
 
 /** What is unread for a user in the main timeline of a room, or in one of its threads. */
 export interface UnreadRow {
