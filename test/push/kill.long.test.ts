@@ -85,3 +85,32 @@ test(
   },
   TIMEOUT_MS,
 )
+
+test(
+  'kill -9 in a flood: the last message is told of, each mention too, and all of them are counted',
+  async () => {
+    const room = await createRoom(api, alice.token, { preset: 'public_chat' })
+    await join(api, bob.token, room)
+    gateway.behave(TAKES_ALL)
+    await setPusher(api, bob, gateway, 'flooded')
+    const wanted: string[] = []
+    for (let round = 0; round < 3; round++) {
+      for (let count = 0; count < 60; count++) {
+        const text = `flood ${round} ${count}`
+        const isMention = count % 20 === 7
+        const body = { msgtype: 'm.text', body: text, 'm.mentions': { user_ids: isMention ? [bob.userId] : [] } }
+        const path = `/rooms/${encodeURIComponent(room)}/send/m.room.message/${encodeURIComponent(text)}`
+        await api.call('PUT', path, { token: alice.token, body })
+        if (isMention || count === 59) wanted.push(text)
+      }
+      await server.kill('SIGKILL')
+      await server.start()
+      const last = `flood ${round} 59`
+      await waitUntil('the last message', () => bodiesOf(gateway.of('flooded')).includes(last))
+    }
+    const found = gateway.of('flooded').filter(({ content }) => content !== undefined)
+    expect(bodiesOf(found)).toEqual(expect.arrayContaining(wanted))
+    expect(found.findLast(({ content }) => content.body === 'flood 2 59').counts.unread).toBeGreaterThanOrEqual(180)
+  },
+  TIMEOUT_MS,
+)

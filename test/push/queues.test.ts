@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { ByteBudget } from '../../src/core/byte-budget.ts'
 import type { UserId } from '../../src/core/ids.ts'
 import { MAX_NOTICES_IN_MEMORY, MAX_UNEVALUATED_EVENTS } from '../../src/domain/limits/pushers.ts'
-import type { Notice, RoomNews } from '../../src/domain/pushing/notice.ts'
+import type { Notice, RoomNews, Weight } from '../../src/domain/pushing/notice.ts'
 import { createPushStream } from '../../src/domain/pushing/push-stream.ts'
 import { type MissedNotices, PusherQueue } from '../../src/domain/pushing/pusher-queue.ts'
 import { createEventCache } from '../../src/domain/rooms/room/event-cache.ts'
@@ -17,8 +17,13 @@ import { setPusher } from './gateway.ts'
 
 const log = pino({ level: 'silent' })
 const OUTCOME = { notify: true, highlight: false, sound: undefined, tweaks: {}, actions: ['notify'] }
+/** Some matter more than others, and few most. */
+const WEIGHTS: readonly Weight[] = [0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 3]
+const roomOf = (position: number) => ((position * 7) % 5) % 3
+const weightAt = (position: number) => WEIGHTS[(position * 5) % WEIGHTS.length]!
 const noticeAt = (position: number): Notice => ({
-  ...{ roomNid: 1, eventNid: position, position, isInvitation: false, outcome: OUTCOME, at: Number.MAX_SAFE_INTEGER },
+  ...{ roomNid: roomOf(position), eventNid: position, position, isInvitation: false, outcome: OUTCOME },
+  ...{ weight: weightAt(position), at: Number.MAX_SAFE_INTEGER },
 })
 const ROW: PusherRow = {
   ...{ pusher_nid: 1, user_nid: 1, user_id: '@bob:localhost' as UserId, app_id: 'app', pushkey: 'key', kind: 'http' },
@@ -43,16 +48,22 @@ interface World {
   readonly queue: PusherQueue
   /** Positions that the gateway has taken. */
   readonly taken: number[]
+  /** Positions of events that are redacted. */
+  readonly gone: Set<number>
   /** The most notices in memory at a time. */
   most: number
   offer(): void
 }
 
-/** A queue over a stream in which every event notifies its user. @param places how many notices fit into memory in all */
-function open(roll: (sides: number) => number, places = Number.POSITIVE_INFINITY): World {
+/**
+ * A queue over a stream in which every event notifies its user.
+ * @param places how many notices fit into memory in all
+ * @param step how many milliseconds go by, at most, from one look at the clock to the next
+ */
+function open(roll: (sides: number) => number, places = Number.POSITIVE_INFINITY, step = 10_000_000): World {
   const taken: number[] = []
+  const gone = new Set<number>()
   let now = 0
-  const step = 10_000_000
   let evaluated = 0
   let held = 0
   const answers: readonly GatewayAnswer[] = [
@@ -61,7 +72,7 @@ function open(roll: (sides: number) => number, places = Number.POSITIVE_INFINITY
     { kind: 'refused', status: 502 },
     { kind: 'unanswered', detail: '' },
   ]
-  async function readMissed(_row: PusherRow, after: number, upTo: number): Promise<MissedNotices> {
+  async function readMissed(_: PusherRow, after: number, upTo: number, roomNid?: number): Promise<MissedNotices> {
     // More is offered while it reads.
     for (let times = roll(8); times > 0; times--) {
       await Promise.resolve()
@@ -69,16 +80,17 @@ function open(roll: (sides: number) => number, places = Number.POSITIVE_INFINITY
     }
     const size = 1 + roll(100)
     const end = Math.min(upTo, after + size)
-    const notices = Array.from({ length: Math.max(0, end - after) }, (_, index) => noticeAt(after + 1 + index))
+    const all = Array.from({ length: Math.max(0, end - after) }, (_, index) => noticeAt(after + 1 + index))
+    const notices = roomNid === undefined ? all : all.filter((notice) => notice.roomNid === roomNid)
     return { notices, upTo: end, isFull: end < upTo }
   }
   const queue = new PusherQueue(
     {
       ...{ log, readMissed, evaluated: () => evaluated, badge: async () => 1, ready: () => {}, changed: () => {} },
-      clock: { now: () => (now += step) },
+      clock: { now: () => (now += 1 + roll(step)) },
       random: { bytes: (count) => Buffer.alloc(count) },
       bodies: { ofEvent: async ({ nid }) => String(nid), ofCounts: () => 'counts' },
-      wanted: async (_, { eventNid }) => ({ nid: eventNid }) as RoomEvent,
+      wanted: async (_, { eventNid }) => (gone.has(eventNid) ? undefined : ({ nid: eventNid } as RoomEvent)),
       async notify(_, body) {
         const answer = answers[roll(answers.length)]!
         if (answer.kind === 'taken') taken.push(Number(body))
@@ -99,7 +111,7 @@ function open(roll: (sides: number) => number, places = Number.POSITIVE_INFINITY
     false,
   )
   const world: World = {
-    ...{ queue, taken, most: 0 },
+    ...{ queue, taken, gone, most: 0 },
     offer() {
       queue.offer(noticeAt(evaluated + 1))
       evaluated += 1
@@ -108,10 +120,18 @@ function open(roll: (sides: number) => number, places = Number.POSITIVE_INFINITY
   return world
 }
 
-async function play(world: World, roll: (sides: number) => number, count: number): Promise<void> {
+interface Play {
+  /** Events that come at a time, at most. */
+  readonly burst: number
+  /** Of how many, at most, the newest are redacted now and then. */
+  readonly redacted?: number
+}
+
+async function play(world: World, roll: (sides: number) => number, count: number, plan: Play): Promise<void> {
   for (let offered = 0; offered < count; ) {
-    for (let burst = 1 + roll(30); burst > 0 && offered < count; burst--, offered++) world.offer()
+    for (let burst = 1 + roll(plan.burst); burst > 0 && offered < count; burst--, offered++) world.offer()
     for (let turns = roll(20); turns > 0; turns--) await world.queue.run()
+    for (let left = roll(1 + (plan.redacted ?? 0)); left > 0; left--) world.gone.add(offered - roll(40))
   }
   for (let turns = 0; world.queue.dueAt !== undefined; turns++) {
     if (turns > 20_000) throw new Error(`it sends no more after ${world.taken.length}`)
@@ -119,24 +139,55 @@ async function play(world: World, roll: (sides: number) => number, count: number
   }
 }
 
+/** Positions of which nothing was sent: neither they, nor one that came later in their room and matters as much. */
+function untold({ taken, gone }: World, count: number): number[] {
+  const all = Array.from({ length: count }, (_, index) => index + 1)
+  const isTold = (position: number) =>
+    taken.some((one) => one >= position && roomOf(one) === roomOf(position) && weightAt(one) >= weightAt(position))
+  return all.filter((position) => !gone.has(position) && !isTold(position))
+}
+
+const SEEDS = Array.from({ length: 40 }, (_, seed) => seed)
+
 describe('the queue of a pusher', () => {
-  it.each(Array.from({ length: 40 }, (_, seed) => seed))(
-    'loses nothing, repeats nothing and keeps the order (seed %i)',
+  it.each(SEEDS)('sends each at an easy pace, and keeps the order (seed %i)', async (seed) => {
+    const roll = dice(seed)
+    const world = open(roll)
+    await play(world, roll, 500, { burst: 1 })
+    expect(world.taken).toEqual(Array.from({ length: 500 }, (_, index) => index + 1))
+    expect(world.queue.sentUpTo).toBeUndefined()
+  })
+
+  it.each(SEEDS)(
+    'leaves nothing untold in a flood, repeats nothing and keeps the order, and sends less (seed %i)',
     async (seed) => {
       const roll = dice(seed)
-      const world = open(roll, seed % 2 ? Number.POSITIVE_INFINITY : roll(40))
-      await play(world, roll, 500)
-      expect(world.taken).toEqual(Array.from({ length: world.taken.length }, (_, index) => index + 1))
-      expect(world.taken.length).toBeGreaterThanOrEqual(500)
+      const world = open(roll, seed % 2 ? Number.POSITIVE_INFINITY : roll(40), 40)
+      await play(world, roll, 500, { burst: 30 })
+      expect(world.taken).toEqual([...new Set(world.taken)].toSorted((a, b) => a - b))
+      expect(untold(world, 500)).toEqual([])
+      expect(world.taken.length).toBeLessThan(450)
       expect(world.queue.sentUpTo).toBeUndefined()
     },
   )
+
+  it.each(SEEDS)('tells of what others stood for that were redacted (seed %i)', async (seed) => {
+    const roll = dice(seed)
+    const world = open(roll, seed % 2 ? Number.POSITIVE_INFINITY : roll(40), 40)
+    await play(world, roll, 500, { burst: 30, redacted: 40 })
+    for (const room of [0, 1, 2]) {
+      const taken = world.taken.filter((position) => roomOf(position) === room)
+      expect(taken).toEqual([...new Set(taken)].toSorted((a, b) => a - b))
+    }
+    expect(untold(world, 500)).toEqual([])
+    expect(world.queue.sentUpTo).toBeUndefined()
+  })
 
   it('holds a limited number of notices, and fewer if all pushers together hold too many', async () => {
     const roll = dice(1)
     const world = open(roll)
     for (let count = 0; count < 10 * MAX_NOTICES_IN_MEMORY; count++) world.offer()
-    expect([world.most, world.queue.isBehind]).toEqual([MAX_NOTICES_IN_MEMORY, true])
+    expect([world.most, world.queue.isBehind]).toEqual([MAX_NOTICES_IN_MEMORY, false])
     const crowded = open(roll, 3)
     for (let count = 0; count < 10; count++) crowded.offer()
     expect([crowded.most, crowded.queue.isBehind, crowded.queue.sentUpTo]).toEqual([3, true, 0])

@@ -37,7 +37,9 @@ interface DefaultRule {
 }
 
 const SOUND: PushAction = { set_tweak: 'sound', value: 'default' }
-const RING: PushAction = { set_tweak: 'sound', value: 'ring' }
+/** The sound of calls. */
+export const CALL_RING = 'ring'
+const RING: PushAction = { set_tweak: 'sound', value: CALL_RING }
 const HIGHLIGHT: PushAction = { set_tweak: 'highlight' }
 
 function typeIs(pattern: string): PushCondition {

@@ -36,6 +36,13 @@ export const MIN_MISSED_EVENTS_PER_ROOM = 16
 export const MAX_MISSED_READS_AT_ONCE = 4
 /** Events that wait to be evaluated. When more wait, they are read from the stream. */
 export const MAX_UNEVALUATED_EVENTS = 2_000
+/**
+ * The pace of one pusher: so many notifications at once, and then one each time this has passed. Services that reach phones take about four
+ * a second for one device, and a message that comes while the pace is used up is told of within 300 ms.
+ */
+export const PUSH_PACE = { burst: 10, everyMs: 200 }
+/** The pace while something waits that the user must not miss, such as a mention. */
+export const URGENT_PUSH_PACE = { burst: 50, everyMs: 100 }
 /** How long one notification is tried. */
 export const PUSH_GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1000
 /** The shortest time between two requests of one pusher that bring counts alone. */

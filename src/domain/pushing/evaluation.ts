@@ -9,7 +9,7 @@ import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
-import type { InvitationNews, Notice } from './notice.ts'
+import { type InvitationNews, type Notice, weightOf } from './notice.ts'
 
 /** A notice, and the users that it is for. */
 export interface Notified {
@@ -65,7 +65,7 @@ export function createEvaluation(parts: {
       const reached = wanting.length === 0 ? [] : await present(room, wanting, event)
       const byOutcome = groupBy(reached, ({ userNid }) => outcomes.get(userNid)!)
       return [...byOutcome].map(([outcome, group]) => ({
-        notice: noticeOf(event, event.streamPos, outcome, at),
+        notice: noticeOf(event, outcome, { position: event.streamPos, isInvitation: false, at }),
         userNids: group.map(({ userNid }) => userNid),
       }))
     },
@@ -75,11 +75,15 @@ export function createEvaluation(parts: {
       const event = events.get(eventNid) ?? (await events.load([eventNid])).get(eventNid)
       if (!event || (await invitePermission.verdict(event.sender, user.userId)) !== 'allow') return undefined
       const outcome = await pushRules.evaluate(user, room, event)
-      return outcome.notify ? { ...noticeOf(event, position, outcome, clock.now()), isInvitation: true } : undefined
+      return outcome.notify ? noticeOf(event, outcome, { position, isInvitation: true, at: clock.now() }) : undefined
     },
   }
 }
 
-function noticeOf({ roomNid, nid }: RoomEvent, position: number, outcome: PushOutcome, at: number): Notice {
-  return { roomNid, eventNid: nid, position, isInvitation: false, outcome, at }
+function noticeOf(
+  { roomNid, nid, type }: RoomEvent,
+  outcome: PushOutcome,
+  { position, isInvitation, at }: Pick<Notice, 'position' | 'isInvitation' | 'at'>,
+): Notice {
+  return { roomNid, eventNid: nid, position, isInvitation, outcome, weight: weightOf(type, outcome, isInvitation), at }
 }

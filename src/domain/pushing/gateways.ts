@@ -25,8 +25,9 @@ export interface Waiting {
 }
 
 export const PUSH_PAUSES = { firstMs: 1_000, longestMs: 3_600_000 }
-/** How often to look for what is due. A changed clock is noticed within this time. */
+/** How often to look for what is due, at least and at most. A changed clock is noticed within this time. */
 const LOOK_EVERY_MS = 250
+const LOOK_AFTER_MS = 20
 
 class Gateway {
   readonly origin: string
@@ -65,6 +66,8 @@ export class Gateways {
   #unproven = 0
   #isClosed = false
   #timer: NodeJS.Timeout | undefined
+  /** When it goes off, by the clock of `performance`. */
+  #looksAt = 0
 
   constructor({ clock, random }: { readonly clock: Clock; readonly random: Random }) {
     this.#clock = clock
@@ -108,9 +111,10 @@ export class Gateways {
   ready(waiting: Waiting): void {
     const { dueAt } = waiting
     if (this.#isClosed || dueAt === undefined || this.#busy.has(waiting)) return
-    if (dueAt > this.#clock.now()) {
+    const now = this.#clock.now()
+    if (dueAt > now) {
       this.#resting.add(waiting)
-      this.#look()
+      this.#look(dueAt - now)
       return
     }
     this.#resting.delete(waiting)
@@ -205,17 +209,26 @@ export class Gateways {
     if (failures > 0) this.#news.set(origin, { origin, failures: 0, retry_at: 0 })
   }
 
-  #look(): void {
-    if (!this.#isClosed) this.#timer ??= setTimeout(() => this.#lookNow(), LOOK_EVERY_MS).unref()
+  /** @param inMs when something is due */
+  #look(inMs = LOOK_EVERY_MS): void {
+    if (this.#isClosed) return
+    const waitMs = Math.min(LOOK_EVERY_MS, Math.max(LOOK_AFTER_MS, inMs))
+    const looksAt = performance.now() + waitMs
+    if (this.#timer !== undefined && this.#looksAt <= looksAt) return
+    clearTimeout(this.#timer)
+    this.#looksAt = looksAt
+    this.#timer = setTimeout(() => this.#lookNow(), waitMs).unref()
   }
 
   #lookNow(): void {
     this.#timer = undefined
     const now = this.#clock.now()
+    let next = Number.POSITIVE_INFINITY
     for (const waiting of [...this.#resting]) {
       const { dueAt } = waiting
       if (dueAt === undefined) this.#resting.delete(waiting)
       else if (dueAt <= now) this.ready(waiting)
+      else next = Math.min(next, dueAt)
     }
     for (const gateway of [...this.#gateways.values()]) {
       // If the clock was moved back, a pause must not last for ever.
@@ -223,6 +236,6 @@ export class Gateways {
       if (gateway.line.size > 0) this.#serve(gateway)
       else if (gateway.running === 0 && gateway.retryAt + PUSH_PAUSES.longestMs < now) this.#forget(gateway)
     }
-    if (this.#resting.size > 0) this.#look()
+    if (this.#resting.size > 0) this.#look(next - now)
   }
 }

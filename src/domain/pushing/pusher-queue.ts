@@ -12,6 +12,7 @@ import {
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { PUSH_PAUSES, type Turn, type Waiting } from './gateways.ts'
 import type { Notice } from './notice.ts'
+import { NoticeLine } from './notice-line.ts'
 import { type Addressee, addresseeOf, type NotificationBodies } from './notification-body.ts'
 import type { PushTarget } from './push-target.ts'
 
@@ -34,8 +35,8 @@ export interface PusherQueueParts {
   /** What the badge of a user shows. */
   badge(userNid: number): Promise<number>
   notify(url: string, body: string): Promise<GatewayAnswer>
-  /** Reads what was missed between two positions. */
-  readMissed(row: PusherRow, after: number, upTo: number): Promise<MissedNotices>
+  /** Reads what was missed between two positions, in one room or in all. */
+  readMissed(row: PusherRow, after: number, upTo: number, roomNid?: number): Promise<MissedNotices>
   /** Everything up to this position was evaluated, and offered if it notifies the user. */
   evaluated(): number
   /** Whether there is room for one more notice of any pusher. */
@@ -51,13 +52,14 @@ export interface PusherQueueParts {
 
 /**
  * The notifications of one pusher, in the order of the stream. One request is on its way at a time, and repeated until the gateway answers.
- * What does not fit in memory is read again from the stream when it is its turn, as far as it is still unread.
+ * What does not fit in memory is read again from the stream when it is its turn, as far as it is still unread. At more than its pace, some
+ * notices stand for others (`NoticeLine`): a gateway that is back, and a room in which many write, are no storm on a phone.
  */
 export class PusherQueue implements Waiting, PushTarget {
   readonly #parts: PusherQueueParts
   #row: PusherRow
   #to: Addressee
-  #queued: Notice[] = []
+  readonly #line = new NoticeLine()
   /** Whether notices after `#readUpTo` must be read from the stream. */
   #lags: boolean
   #readUpTo: number
@@ -99,19 +101,21 @@ export class PusherQueue implements Waiting, PushTarget {
     const now = this.#parts.clock.now()
     // If the clock was moved back, a pause must not last for ever.
     const retryAt = this.#retryAt > now + 2 * PUSH_PAUSES.longestMs ? 0 : this.#retryAt
-    if (this.#queued.length > 0 || this.#lags) return retryAt
+    const paced = this.#line.dueAt(now)
+    if (paced !== undefined) return Math.max(retryAt, paced)
+    if (this.#lags) return retryAt
     if (!this.#wantsCounts) return undefined
     return Math.max(retryAt, this.#sentAt > now ? 0 : this.#sentAt + COUNTS_EVERY_MS)
   }
 
   get waitsSince(): number | undefined {
-    return this.#queued[0]?.at
+    return this.#line.first?.at
   }
 
   get sentUpTo(): number | undefined {
     if (this.#isOver) return undefined
-    const [first] = this.#queued
-    if (first) return first.position - 1
+    const { from } = this.#line
+    if (from !== undefined) return from - 1
     return this.#lags ? this.#readUpTo : undefined
   }
 
@@ -150,8 +154,8 @@ export class PusherQueue implements Waiting, PushTarget {
       if (this.#meanwhile && this.#meanwhile.push(notice) > MAX_NOTICES_IN_MEMORY) this.#meanwhile = undefined
       return
     }
-    if (this.#queued.length < MAX_NOTICES_IN_MEMORY && this.#parts.takePlace()) {
-      this.#queued.push(notice)
+    if (this.#hasPlace()) {
+      this.#line.push(notice)
       this.#readUpTo = notice.position
     } else {
       this.#lags = true
@@ -171,7 +175,8 @@ export class PusherQueue implements Waiting, PushTarget {
 
   end(): void {
     this.#isOver = true
-    this.#drop(this.#queued.length)
+    this.#parts.freePlaces(this.#line.clear())
+    this.#parts.changed(this)
   }
 
   async run(): Promise<Turn> {
@@ -187,16 +192,23 @@ export class PusherQueue implements Waiting, PushTarget {
   }
 
   async #sendNext(): Promise<Turn> {
+    const { clock } = this.#parts
     while (this.dueAt !== undefined) {
-      if (this.#queued.length === 0 && this.#lags) await this.#readOn()
-      const [notice] = this.#queued
-      if (notice === undefined) {
+      if (this.#line.length === 0 && this.#lags) await this.#readOn()
+      const now = clock.now()
+      const dueAt = this.#line.dueAt(now)
+      if (dueAt === undefined) {
         if (this.#lags) continue
         return this.#sendCounts()
       }
-      const event = this.#isTooOld(notice) ? undefined : await this.#parts.wanted(this.#row.user_nid, notice)
+      if (dueAt > now) return 'idle'
+      this.#free(this.#line.choose(now))
+      const notice = this.#line.first!
+      const isTooOld = this.#isTooOld(notice)
+      const event = isTooOld ? undefined : await this.#parts.wanted(this.#row.user_nid, notice)
       if (event) return this.#send(notice, event)
-      if (this.#queued[0] === notice) this.#drop(1)
+      if (isTooOld) this.#drop(notice)
+      else await this.#skip(notice)
     }
     return 'idle'
   }
@@ -211,8 +223,10 @@ export class PusherQueue implements Waiting, PushTarget {
     const to = this.#to
     const unread = to.wantsCounts ? await badge(this.#row.user_nid) : 0
     const body = await bodies.ofEvent(event, notice.outcome, to, unread)
+    this.#line.take(this.#parts.clock.now())
     const turn = await this.#ask(body, unread)
-    if (turn === 'answered' && this.#failures === 0 && this.#queued[0] === notice) this.#drop(1)
+    if (turn === 'answered' && this.#failures === 0) this.#drop(notice)
+    else this.#line.unchoose()
     return turn
   }
 
@@ -253,10 +267,52 @@ export class PusherQueue implements Waiting, PushTarget {
     return answer.kind === 'refused' ? 'answered' : 'unanswered'
   }
 
-  #drop(count: number): void {
-    this.#queued.splice(0, count)
+  /** A notice is done with, unless the pusher ended meanwhile. */
+  #drop(notice: Notice): void {
+    if (this.#line.first !== notice) return
+    this.#line.drop()
+    this.#free(1)
+  }
+
+  #free(count: number): void {
+    if (count === 0) return
     this.#parts.freePlaces(count)
     this.#parts.changed(this)
+  }
+
+  /** Whether there is a place for one more, which it then takes. */
+  #hasPlace(): boolean {
+    if (this.#line.length < MAX_NOTICES_IN_MEMORY && this.#parts.takePlace()) return true
+    const leftOut = this.#line.shorten(this.#parts.clock.now())
+    this.#free(leftOut)
+    return leftOut > 0 && this.#parts.takePlace()
+  }
+
+  /** Its event was read or is gone. Of what it stood for, something may still be unread. */
+  async #skip(notice: Notice): Promise<void> {
+    const from = this.#line.standsFrom(notice)
+    if (from === undefined) return this.#drop(notice)
+    const newest = await this.#newestWanted(notice, from)
+    if (this.#line.first !== notice) return
+    this.#free(1)
+    for (let count = newest.length; count > 0; count--) this.#parts.takePlace()
+    this.#line.replaceFirst(newest, from)
+  }
+
+  /** Of what a notice stood for, the newest of each weight that is still wanted; in order. */
+  async #newestWanted({ roomNid, position, weight }: Notice, from: number): Promise<Notice[]> {
+    const found = new Map<number, Notice>()
+    let after = from - 1
+    for (let isFull = true; isFull; ) {
+      const page = await this.#parts.readMissed(this.#row, after, position - 1, roomNid)
+      for (const one of page.notices) {
+        if (one.roomNid !== roomNid || one.weight > weight) continue
+        if (await this.#parts.wanted(this.#row.user_nid, one)) found.set(one.weight, one)
+      }
+      after = page.upTo
+      isFull = page.isFull
+    }
+    return [...found.values()].sort((a, b) => a.position - b.position)
   }
 
   /** Reads a page of what was missed. What was offered meanwhile follows the last page, or a busy stream would never be caught up with. */
@@ -279,9 +335,8 @@ export class PusherQueue implements Waiting, PushTarget {
   /** Queues as many as there are places for, and at least a few. False if some are left, which will be read again. */
   #takeRead(notices: readonly Notice[]): boolean {
     for (const notice of notices) {
-      if (this.#queued.length >= MAX_NOTICES_IN_MEMORY) return false
-      if (!this.#parts.takePlace() && this.#queued.length >= MIN_NOTICES_IN_MEMORY) return false
-      this.#queued.push(notice)
+      if (!this.#hasPlace() && this.#line.length >= MIN_NOTICES_IN_MEMORY) return false
+      this.#line.push(notice)
       this.#readUpTo = notice.position
     }
     return true
