@@ -243,6 +243,32 @@ describe('spaces across servers', () => {
     expect(shown).toEqual({ room_id: far, ...PUBLIC, ...plain, children_state: [] })
   })
 
+  it('are asked a few times for each room of a page, however many an answer names', async () => {
+    const far = await space(alpha, alice, 'far')
+    const root = await space(beta, bob, 'root')
+    await add(beta, bob, root, far, { via: [alpha.name] })
+    const asked = new Set<string>()
+    // Each room of the tree is a space with 500 others, and each of them with 500 more.
+    alpha.front.handler = (request, response) => {
+      const [, room = ''] = /\/hierarchy\/([^?]+)/.exec(request.url) ?? []
+      const id = decodeURIComponent(room)
+      asked.add(id)
+      const children_state = Array.from({ length: 500 }, (_, place) => ({
+        ...{ type: 'm.space.child', sender: alice.userId, origin_server_ts: place },
+        ...{ state_key: `!${asked.size}x${place}:${alpha.name}`, content: { via: [alpha.name] } },
+      }))
+      json({ room: { room_id: id, ...PUBLIC, room_type: 'm.space', children_state }, children: [] })(request, response)
+    }
+    const { status, body } = await ask(beta, bob, root, '?limit=8')
+    expect([status, body.rooms.length]).toEqual([200, 8])
+    expect(asked.size).toBeGreaterThan(6)
+    expect(asked.size).toBeLessThanOrEqual(6 * 8)
+    // What is known is not asked for again.
+    const before = asked.size
+    const shallow = await ask(beta, bob, root, '?limit=8')
+    expect([shallow.body.rooms.length, asked.size]).toEqual([8, before])
+  })
+
   it('are not told of a room by servers that only others name', async () => {
     const far = await make(alpha, alice, 'the true name')
     const lie = { room: { room_id: far, ...PUBLIC, name: 'a lie' }, children: [], inaccessible_children: [] }

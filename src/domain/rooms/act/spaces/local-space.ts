@@ -9,7 +9,7 @@ import { compareSpaceChildren, readSpaceChild, type SpaceChild } from '../../../
 import type { RoomId } from '../../../../core/ids.ts'
 import type { JsonObject } from '../../../../core/json.ts'
 import { getState } from '../../../../core/state/trie.ts'
-import { MAX_SPACE_CHILDREN } from '../../../limits.ts'
+import { MAX_SPACE_CHILDREN, MAX_SPACE_CHILDREN_CHARS, MAX_SPACE_CHILDREN_READ } from '../../../limits.ts'
 import { describeRoom } from '../../room/directory-entry.ts'
 import type { Room } from '../../room/room.ts'
 
@@ -51,15 +51,24 @@ export async function opennessOf(room: Room): Promise<Openness> {
   return { isOpen, allowed: isRestricted ? allowedRoomsOf(rules) : [] }
 }
 
-/** The children of a space, in their order; none if the room is not a space. */
+/** The children of a space, in their order and within limits; none if the room is not a space. */
 export async function childrenOf(room: Room, suggestedOnly: boolean): Promise<SpaceChild[]> {
   if (createContentOf(await room.stateEvent('m.room.create', '')).type !== 'm.space') return []
   const { state } = room.committed
   const nids = [...room.keys.ofType('m.space.child')].map(([, keyId]) => getState(state, keyId))
-  const events = await room.events(nids.filter((nid) => nid !== 0))
+  const events = await room.events(nids.filter((nid) => nid !== 0).slice(0, MAX_SPACE_CHILDREN_READ))
   const children = [...events.values()].flatMap((event) => readSpaceChild(event.pdu as unknown as JsonObject) ?? [])
-  return children
-    .filter(({ isSuggested }) => isSuggested || !suggestedOnly)
-    .sort(compareSpaceChildren)
-    .slice(0, MAX_SPACE_CHILDREN)
+  return firstOf(children.filter(({ isSuggested }) => isSuggested || !suggestedOnly).sort(compareSpaceChildren))
+}
+
+/** As many of these children as an answer has room for. */
+function firstOf(children: readonly SpaceChild[]): SpaceChild[] {
+  const first: SpaceChild[] = []
+  let chars = 0
+  for (const child of children.slice(0, MAX_SPACE_CHILDREN)) {
+    chars += JSON.stringify(child.shown).length
+    if (chars > MAX_SPACE_CHILDREN_CHARS) break
+    first.push(child)
+  }
+  return first
 }

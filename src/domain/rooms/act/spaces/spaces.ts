@@ -7,6 +7,7 @@ import type { Peers } from '../../../../outbound/peers.ts'
 import type { Membership } from '../../../../store/rooms/rooms.ts'
 import type { Requester } from '../../../accounts/requester.ts'
 import type { Clock } from '../../../clock.ts'
+import { MAX_ALLOWED_ROOMS_TRIED } from '../../../limits.ts'
 import type { UserRooms } from '../../../sync/user-rooms.ts'
 import { makerOf } from '../../remote/resident-servers.ts'
 import type { EventCache } from '../../room/event-cache.ts'
@@ -65,7 +66,9 @@ export function createSpaces(parts: SpaceParts): Spaces {
     const membership = (await membershipOf(by, roomId))?.is
     if (membership === 'join' || membership === 'invite') return true
     if (membership === 'ban') return false
-    for (const id of allowed) if ((await registry.get(id))?.localMembers.has(by.userNid)) return true
+    for (const id of allowed.slice(0, MAX_ALLOWED_ROOMS_TRIED)) {
+      if ((await registry.get(id))?.localMembers.has(by.userNid)) return true
+    }
     return false
   }
 

@@ -3,7 +3,14 @@ import type { SpaceChild } from '../../../../core/event/space-child.ts'
 import type { RoomId, ServerName } from '../../../../core/ids.ts'
 import type { JsonObject } from '../../../../core/json.ts'
 import type { Clock } from '../../../clock.ts'
-import { MAX_ROOMS_WALKED, MAX_SPACE_DEPTH, MAX_SPACE_PAGE, MAX_SPACE_WAIT_MS } from '../../../limits.ts'
+import {
+  MAX_ROOMS_TO_VISIT,
+  MAX_ROOMS_WALKED,
+  MAX_SPACE_DEPTH,
+  MAX_SPACE_PAGE,
+  MAX_SPACE_PAGE_CHARS,
+  MAX_SPACE_WAIT_MS,
+} from '../../../limits.ts'
 
 export interface TreeQuery {
   readonly suggestedOnly: boolean | undefined
@@ -64,8 +71,9 @@ export async function walkTree(root: RoomId, query: TreeQuery, clock: Clock, eye
   const seen = new Set<RoomId>()
   const stack: Item[] = [{ roomId: root, via: [], depth: 0, claimed: undefined }]
   let passed = 0
+  let chars = 0
   while (stack.length > 0 && seen.size < MAX_ROOMS_WALKED) {
-    if (rooms.length === limit || (seen.size > 0 && clock.now() > end)) {
+    if (rooms.length === limit || chars > MAX_SPACE_PAGE_CHARS || (seen.size > 0 && clock.now() > end)) {
       return { rooms, ...next(Math.max(passed, skip)) }
     }
     const item = stack.pop()!
@@ -75,8 +83,13 @@ export async function walkTree(root: RoomId, query: TreeQuery, clock: Clock, eye
     if (!sight && item.depth === 0) throw new ProtocolError('M_FORBIDDEN', 'There is no such space for you to see.')
     if (!sight) continue
     const { summary, children } = sight
-    if (passed++ >= skip) rooms.push({ ...summary, children_state: children.map(({ shown }) => shown) })
+    if (passed++ >= skip) {
+      const room = { ...summary, children_state: children.map(({ shown }) => shown) }
+      chars += JSON.stringify(room).length
+      rooms.push(room)
+    }
     if (item.depth < maxDepth) stack.push(...below(item, sight).filter(({ roomId }) => !seen.has(roomId)))
+    if (stack.length > MAX_ROOMS_TO_VISIT) stack.splice(0, stack.length - MAX_ROOMS_TO_VISIT)
   }
   return { rooms }
 }
