@@ -5,7 +5,7 @@ import type { GatewayReady, GatewayTask } from '../drivers/push-gateway.ts'
 import { type Driver, startDriver } from '../drivers/start.ts'
 import { latenciesOf, type Measurement, measurement, now, percentile } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
-import { costOf, openTarget, outboundTo } from '../target.ts'
+import { costOf, openTarget, outboundTo, type Target } from '../target.ts'
 import { drive } from './send.ts'
 
 /** What people of today set and send, and what that costs others, each beside the same without it. */
@@ -14,7 +14,9 @@ const SENDERS = 64
 const ROOMS = 10
 const PAIRS = 3
 const EVENTS = 100
+/** Syncs of each kind in a stretch, and pairs of stretches. Processor time is counted in hundredths of a second. */
 const SYNCS = 300
+const SYNC_PAIRS = 5
 
 export async function measureToday(options: BenchOptions): Promise<Measurement[]> {
   const authority = createAuthority()
@@ -46,7 +48,7 @@ export async function measureToday(options: BenchOptions): Promise<Measurement[]
     }
     // Last: what waits for the gateway is sent on meanwhile.
     rates.pushed.push(await rateOf(pushed))
-    const syncs = await measureSyncs(plain)
+    const syncs = await measureSyncs(target, plain)
     await Promise.all([plain, ruled, pushed].map(({ api }) => api.close()))
     return [...ratesOf(rates), ...syncs]
   } finally {
@@ -118,7 +120,7 @@ function ratesOf({
 }
 
 /** A first sync of a room in which every fifth message has an edit, a reaction, a reply in a thread and a reference, beside one without. */
-async function measureSyncs({ api, people }: Community): Promise<Measurement[]> {
+async function measureSyncs(target: Target, { api, people }: Community): Promise<Measurement[]> {
   const [writer] = people
   const { token } = writer!
   const word = newPrefix()
@@ -151,19 +153,23 @@ async function measureSyncs({ api, people }: Community): Promise<Measurement[]> 
     return now() - begun
   }
   const values = { bare: [] as number[], rich: [] as number[] }
-  for (let count = 0; count < SYNCS; count++) {
-    values.bare.push(await time(bare))
-    values.rich.push(await time(rich))
+  const cpu = { bare: [] as number[], rich: [] as number[] }
+  for (let pair = 0; pair < 2 * SYNC_PAIRS; pair++) {
+    const kind = pair % 2 === 0 ? 'bare' : 'rich'
+    const { serverCpuMs = Number.NaN, postgresCpuMs = Number.NaN } = await costOf(target, async () => {
+      for (let count = 0; count < SYNCS; count++) values[kind].push(await time(kind === 'bare' ? bare : rich))
+      return SYNCS
+    })
+    cpu[kind].push(serverCpuMs + postgresCpuMs)
   }
-  const ratio = percentile(values.rich, 0.5) / percentile(values.bare, 0.5)
-  const line = (variant: string, of: readonly number[], note?: string) =>
-    measurement({ benchmark: BENCHMARK, variant: `sync of a room, ${variant}`, ...latenciesOf(of), note })
-  return [
-    line(`${EVENTS} messages`, values.bare),
-    line(
-      `${EVENTS} messages with aggregations`,
-      values.rich,
-      `${((ratio - 1) * 100).toFixed(1)}% against those without`,
-    ),
-  ]
+  const ratioOf = ({ bare: without, rich: having }: typeof values) => percentile(having, 0.5) / percentile(without, 0.5)
+  const percent = (ratio: number) => `${((ratio - 1) * 100).toFixed(1)}%`
+  const line = (variant: string, kind: 'bare' | 'rich', note?: string) => {
+    const serverCpuMs = percentile(cpu[kind], 0.5)
+    const all = { benchmark: BENCHMARK, variant: `sync of a room, ${variant}`, serverCpuMs, note }
+    return measurement({ ...all, ...latenciesOf(values[kind]) })
+  }
+  const pairs = cpu.bare.map((before, pair) => cpu.rich[pair]! / before)
+  const note = `${percent(ratioOf(values))} against those without, processor time ${percent(percentile(pairs, 0.5))} (medians of ${SYNC_PAIRS} pairs)`
+  return [line(`${EVENTS} messages`, 'bare'), line(`${EVENTS} messages with aggregations`, 'rich', note)]
 }

@@ -21,7 +21,7 @@ export interface AccessParts {
   readonly db: Reader
   readonly registry: Pick<RoomRegistry, 'get'>
   readonly events: EventCache
-  readonly erasedUsers: Pick<ErasedUsers, 'veil'>
+  readonly erasedUsers: Pick<ErasedUsers, 'veil' | 'isEmpty'>
   readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
   readonly budget: ByteBudget
   /** Undefined where messages are kept for ever. */
@@ -44,6 +44,16 @@ export function createRoomAccess(parts: AccessParts): RoomAccess {
     const ignored = await ignoredUsers.of(viewer.userNid)
     const seen = ignored ? allowed.filter((event) => !isIgnored(event, ignored)) : allowed
     return erasedUsers.veil(room, seen, async () => (await history()).wasJoinedBy)
+  }
+
+  function seesAtOnce(viewer: Viewer, room: Room, of: readonly RoomEvent[]): boolean {
+    if (lifetimes || !erasedUsers.isEmpty() || ignoredUsers.of(viewer.userNid) !== undefined) return false
+    const since = room.localMembers.get(viewer.userNid)?.since
+    if (since === undefined) return false
+    if (areAllSince(since, room, of)) return true
+    const nid = room.stateNid(room.committed.state, 'm.room.history_visibility', '')
+    const setting = room.fact(nid)
+    return (nid === 0 || setting !== undefined) && areAllSince(sharedSince(setting), room, of)
   }
 
   function membershipsAt(viewer: Viewer, room: Room, of: readonly RoomEvent[]): MembershipAt | Promise<MembershipAt> {
@@ -99,6 +109,7 @@ export function createRoomAccess(parts: AccessParts): RoomAccess {
 
   return {
     visibleTo,
+    seesAtOnce,
     membershipsAt,
     mayShowUpTo: async (viewer, room, pos) => (await histories.of(room, viewer)).mayShowUpTo(pos),
     mustReadTimeline,
@@ -154,17 +165,21 @@ async function isWorldReadable(room: Room): Promise<boolean> {
 async function seesAll(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<boolean> {
   const member = room.localMembers.get(viewer.userNid)
   if (!member) return false
-  const isAllSince = (position: number): boolean =>
-    events.every(
-      (event) =>
-        event.streamPos >= position && event.pos > 0 && event.isOnTip && event.stateChain === room.committed.chain,
-    )
-  if (isAllSince(member.since)) return true
-  const setting = await room.stateEvent('m.room.history_visibility', '')
+  if (areAllSince(member.since, room, events)) return true
+  return areAllSince(sharedSince(await room.stateEvent('m.room.history_visibility', '')), room, events)
+}
+
+const areAllSince = (position: number, { committed }: Room, events: readonly RoomEvent[]): boolean =>
+  events.every(
+    (event) => event.streamPos >= position && event.pos > 0 && event.isOnTip && event.stateChain === committed.chain,
+  )
+
+/** From which stream position on members see everything, also from before they joined. */
+function sharedSince(setting: RoomEvent | undefined): number {
   const visibility = historyVisibilityOf(setting)
-  if (visibility !== 'shared' && visibility !== 'world_readable') return false
+  if (visibility !== 'shared' && visibility !== 'world_readable') return Number.POSITIVE_INFINITY
   // An event without a place in the timeline does not say when it took effect.
-  if (setting && !setting.isInTimeline) return false
+  if (setting && !setting.isInTimeline) return Number.POSITIVE_INFINITY
   // Without an earlier setting, history was shared.
-  return isAllSince(setting?.replacesNid === undefined ? 0 : setting.streamPos)
+  return setting?.replacesNid === undefined ? 0 : setting.streamPos
 }

@@ -3,7 +3,7 @@ import type { Reader } from '../../../store/db/db.ts'
 import type { AggregatedRow } from '../../../store/events/relations.ts'
 import { MAX_BUNDLED_BYTES } from '../../limits/answers.ts'
 import { MAX_REFERENCES_READ_BYTES } from '../../limits/relations.ts'
-import { clientEventText, loadReferences, type Reading } from '../room/client-event.ts'
+import { clientEventText, isRendered, loadReferences, type Reading } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
@@ -26,13 +26,13 @@ export interface BundleReader {
 /**
  * Bundles aggregations of child events with these events (client-server API, "Aggregations of child events"): the newest edit, the thread,
  * the references. One query for all of them, and one more if the newest replies have such aggregations themselves. What is the same for all
- * readers is kept with the events until their relations change. Undefined, at once, if nothing relates to any of them.
+ * readers is kept with the events until their relations change. Synchronous where memory holds all that is shown. Undefined if nothing is.
  */
 export type BundleAggregations = (
   reader: BundleReader,
   room: Room,
   events: readonly RoomEvent[],
-) => Promise<Bundles | undefined> | undefined
+) => Promise<Bundles | undefined> | Bundles | undefined
 
 /** These carry no aggregations. */
 const WITHOUT_BUNDLES: ReadonlySet<string> = new Set(['m.replace', 'm.annotation'])
@@ -52,7 +52,7 @@ export function createBundleAggregations({
 }: {
   readonly db: Reader
   readonly events: EventCache
-  readonly access: Pick<RoomAccess, 'visibleTo'>
+  readonly access: Pick<RoomAccess, 'visibleTo' | 'seesAtOnce'>
   readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
 }): BundleAggregations {
   const related = createAggregationRows({ db, events: cache })
@@ -87,26 +87,64 @@ export function createBundleAggregations({
     const found = new Map<RoomEvent, Aggregations>()
     for (const row of rows) {
       const [target, child] = [byId.get(row.target_id), shown.get(row.child_nid)]
-      if (target && child) take(found, target, child, row, viewer)
+      if (target && child) take(found, target, child, row, row.participated === true || target.sender === viewer.userId)
     }
     return found
+  }
+
+  /** The same from memory. Undefined where that does not reach, or where it would show too many bytes. */
+  function aggregateAtOnce(
+    { viewer, upTo = Number.MAX_SAFE_INTEGER }: BundleReader,
+    room: Room,
+    wanted: readonly RoomEvent[],
+  ): Map<RoomEvent, Aggregations> | undefined {
+    if (upTo < room.committed.pos) return undefined
+    const found = new Map<RoomEvent, Aggregations>()
+    const children: RoomEvent[] = []
+    let bytes = 0
+    for (const target of wanted) {
+      const known = target.aggregates
+      if (known === undefined) return undefined
+      for (const row of known.rows) {
+        const child = cache.get(row.child_nid)
+        if (child === undefined || child.pos > upTo) return undefined
+        if (row.kind !== 'm.reference' && !isRendered(cache, child)) return undefined
+        const hasReplied = row.kind === 'm.thread' ? known.repliers.get(viewer.userId) : false
+        if (hasReplied === undefined) return undefined
+        take(found, target, child, row, hasReplied || target.sender === viewer.userId)
+        children.push(child)
+        bytes += child.json.length
+      }
+    }
+    return bytes <= MAX_BUNDLED_BYTES && access.seesAtOnce(viewer, room, children) ? found : undefined
+  }
+
+  /** Undefined where memory does not reach. */
+  function bundleAtOnce(reader: BundleReader, room: Room, wanted: readonly RoomEvent[]): Bundles | undefined {
+    const found = aggregateAtOnce(reader, room, wanted)
+    if (found === undefined) return undefined
+    const latest = latestIn(found)
+    const inner = latest.length === 0 ? undefined : aggregateAtOnce(reader, room, latest)
+    if (latest.length > 0 && inner === undefined) return undefined
+    return writeAll(reader, found, inner)
   }
 
   async function bundle(reader: BundleReader, room: Room, wanted: readonly RoomEvent[]): Promise<Bundles | undefined> {
     const found = await aggregate(reader, room, wanted)
     if (found.size === 0) return undefined
-    const latest = [...found.values()].flatMap(({ thread }) => thread?.latest ?? []).filter(mayHaveBundle)
+    const latest = latestIn(found)
     const inner = latest.length === 0 ? undefined : await aggregate(reader, room, latest)
     await loadReferences(cache, [...childrenOf(found), ...(inner ? childrenOf(inner) : [])])
-    const reading: Reading = { ...reader.reading, membershipAt: undefined, relations: undefined }
-    const relations = inner && written(inner, reading)
-    return written(found, { ...reading, relations })
+    return writeAll(reader, found, inner)
   }
 
   return (reader, room, events) => {
     if (!events.some(({ hasRelations }) => hasRelations)) return undefined
     const wanted = events.filter(mayHaveBundle)
-    return wanted.length === 0 ? undefined : bundle(reader, room, wanted)
+    if (wanted.length === 0) return undefined
+    const now = bundleAtOnce(reader, room, wanted)
+    if (now === undefined) return bundle(reader, room, wanted)
+    return now.size === 0 ? undefined : now
   }
 }
 
@@ -137,26 +175,35 @@ function take(
   found: Map<RoomEvent, Aggregations>,
   target: RoomEvent,
   child: RoomEvent,
-  { kind, replies, participated }: AggregatedRow,
-  { userId }: Viewer,
+  { kind, replies }: AggregatedRow,
+  participated: boolean,
 ): void {
   const aggregations = found.get(target) ?? { references: [] }
   found.set(target, aggregations)
   if (kind === 'm.replace') aggregations.edit = child
   else if (kind === 'm.reference') aggregations.references.push(child)
-  else
-    aggregations.thread = {
-      latest: child,
-      replies: replies ?? 0,
-      participated: participated === true || target.sender === userId,
-    }
+  else aggregations.thread = { latest: child, replies: replies ?? 0, participated }
 }
+
+/** The newest replies of threads that may have aggregations themselves. */
+const latestIn = (found: ReadonlyMap<RoomEvent, Aggregations>): RoomEvent[] =>
+  [...found.values()].flatMap(({ thread }) => thread?.latest ?? []).filter(mayHaveBundle)
 
 function* childrenOf(found: ReadonlyMap<RoomEvent, Aggregations>): Iterable<RoomEvent> {
   for (const { edit, thread } of found.values()) {
     if (edit) yield edit
     if (thread) yield thread.latest
   }
+}
+
+function writeAll(
+  reader: BundleReader,
+  found: ReadonlyMap<RoomEvent, Aggregations>,
+  inner: ReadonlyMap<RoomEvent, Aggregations> | undefined,
+): Bundles {
+  const reading: Reading = { ...reader.reading, membershipAt: undefined, relations: undefined }
+  const relations = inner && written(inner, reading)
+  return written(found, { ...reading, relations })
 }
 
 function written(found: ReadonlyMap<RoomEvent, Aggregations>, reading: Reading): Bundles {

@@ -13,6 +13,8 @@ import { RoomEvent } from '../room/room-event.ts'
 export interface ErasedUsers {
   /** The position in the event stream at which the user was erased; undefined for all others. */
   positionOf(userNid: number): number | undefined
+  /** Whether surely nobody was erased. */
+  isEmpty(): boolean
   /** Notes a committed erasure. */
   add(userNid: number, position: number): void
   /**
@@ -34,6 +36,7 @@ export async function openErasedUsers({ db, events }: { db: Reader; events: Even
   for (const { user_nid, erased_pos } of await listErasedUsers(db)) positions.set(user_nid, erased_pos ?? 0)
   return {
     positionOf: (userNid) => positions.get(userNid),
+    isEmpty: () => positions.size === 0,
     add: (userNid, position) => void (positions.has(userNid) || positions.set(userNid, position)),
     async veil(room, candidates, wasInRoom) {
       if (positions.size === 0) return candidates
@@ -46,9 +49,10 @@ export async function openErasedUsers({ db, events }: { db: Reader; events: Even
 export function lookUpErasedUsers(parts: {
   readonly db: Reader
   readonly events: EventCache
-}): Pick<ErasedUsers, 'veil'> {
+}): Pick<ErasedUsers, 'veil' | 'isEmpty'> {
   const { db, events } = parts
   return {
+    isEmpty: () => false,
     async veil(room, candidates, wasInRoom) {
       if (candidates.length === 0) return candidates
       const replaced = await replacedBy(events, candidates)

@@ -34,11 +34,11 @@ export const alwaysJoined: MembershipAt = () => 'join'
 
 /** Loads what the rendering of these events refers to: the state that they replaced and the redactions applied to them. */
 export function loadReferences(cache: EventCache, events: readonly RoomEvent[]): Promise<void> | undefined {
-  return events.every((event) => isCurrent(cache, event)) ? undefined : renderAnew(cache, events)
+  return events.every((event) => isRendered(cache, event)) ? undefined : renderAnew(cache, events)
 }
 
 async function renderAnew(cache: EventCache, events: readonly RoomEvent[]): Promise<void> {
-  const stale = events.filter((event) => !isCurrent(cache, event))
+  const stale = events.filter((event) => !isRendered(cache, event))
   const nids: number[] = []
   for (const event of stale) {
     if (event.replacesNid !== undefined) nids.push(event.replacesNid)
@@ -52,7 +52,7 @@ async function renderAnew(cache: EventCache, events: readonly RoomEvent[]): Prom
 }
 
 /** Whether an event is rendered, and no event that it repeats was redacted since. */
-function isCurrent(cache: EventCache, { rendered }: RoomEvent): boolean {
+export function isRendered(cache: EventCache, { rendered }: RoomEvent): boolean {
   return (
     rendered?.repeated.every(({ nid, redactedBy }) => {
       const now = cache.get(nid)

@@ -28,6 +28,8 @@ export interface Seen extends Readable {
 export interface RoomAccess {
   /** The events that the viewer may see, in the same order. An event is a copy if the viewer may no longer see all of it. */
   visibleTo(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
+  /** Whether memory is enough to say that the viewer may see all of these events, as they are. */
+  seesAtOnce(viewer: Viewer, room: Room, events: readonly RoomEvent[]): boolean
   /** The viewer's membership at each of a room's events. It costs nothing if the viewer was in the room before all of them. */
   membershipsAt(viewer: Viewer, room: Room, events: readonly RoomEvent[]): MembershipAt | Promise<MembershipAt>
   /** The highest timeline position, at most `pos`, that may hold something the viewer can see. */
