@@ -140,11 +140,11 @@ async function play(world: World, roll: (sides: number) => number, count: number
 }
 
 /** Positions of which nothing was sent: neither they, nor one that came later in their room and matters as much. */
-function untold({ taken, gone }: World, count: number): number[] {
+function unsent({ taken, gone }: World, count: number): number[] {
   const all = Array.from({ length: count }, (_, index) => index + 1)
-  const isTold = (position: number) =>
+  const isSent = (position: number) =>
     taken.some((one) => one >= position && roomOf(one) === roomOf(position) && weightAt(one) >= weightAt(position))
-  return all.filter((position) => !gone.has(position) && !isTold(position))
+  return all.filter((position) => !gone.has(position) && !isSent(position))
 }
 
 const SEEDS = Array.from({ length: 40 }, (_, seed) => seed)
@@ -159,13 +159,13 @@ describe('the queue of a pusher', () => {
   })
 
   it.each(SEEDS)(
-    'leaves nothing untold in a flood, repeats nothing and keeps the order, and sends less (seed %i)',
+    'leaves nothing unsent in a flood, repeats nothing and keeps the order, and sends less (seed %i)',
     async (seed) => {
       const roll = dice(seed)
       const world = open(roll, seed % 2 ? Number.POSITIVE_INFINITY : roll(40), 40)
       await play(world, roll, 500, { burst: 30 })
       expect(world.taken).toEqual([...new Set(world.taken)].toSorted((a, b) => a - b))
-      expect(untold(world, 500)).toEqual([])
+      expect(unsent(world, 500)).toEqual([])
       expect(world.taken.length).toBeLessThan(450)
       expect(world.queue.sentUpTo).toBeUndefined()
     },
@@ -179,7 +179,7 @@ describe('the queue of a pusher', () => {
       const taken = world.taken.filter((position) => roomOf(position) === room)
       expect(taken).toEqual([...new Set(taken)].toSorted((a, b) => a - b))
     }
-    expect(untold(world, 500)).toEqual([])
+    expect(unsent(world, 500)).toEqual([])
     expect(world.queue.sentUpTo).toBeUndefined()
   })
 

@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, ServerName } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { MAX_SPACE_CHILDREN_SENT } from '../limits.ts'
+import { MAX_SPACE_CHILDREN_SENT } from '../limits/spaces.ts'
 import { childrenOf, summaryOf } from '../rooms/act/spaces/local-space.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'

@@ -10,7 +10,7 @@ import {
   MAX_SPACE_PAGE,
   MAX_SPACE_PAGE_CHARS,
   MAX_SPACE_WAIT_MS,
-} from '../../../../src/domain/limits.ts'
+} from '../../../../src/domain/limits/spaces.ts'
 import { type Eyes, type Sight, walkTree } from '../../../../src/domain/rooms/act/spaces/tree.ts'
 
 const ROOT = '!0:far.example.org' as RoomId

@@ -9,7 +9,7 @@ import { compareSpaceChildren, readSpaceChild, type SpaceChild } from '../../../
 import type { RoomId } from '../../../../core/ids.ts'
 import type { JsonObject } from '../../../../core/json.ts'
 import { getState } from '../../../../core/state/trie.ts'
-import { MAX_SPACE_CHILDREN, MAX_SPACE_CHILDREN_CHARS, MAX_SPACE_CHILDREN_READ } from '../../../limits.ts'
+import { MAX_SPACE_CHILDREN, MAX_SPACE_CHILDREN_CHARS, MAX_SPACE_CHILDREN_READ } from '../../../limits/spaces.ts'
 import { describeRoom } from '../../room/directory-entry.ts'
 import type { Room } from '../../room/room.ts'
 

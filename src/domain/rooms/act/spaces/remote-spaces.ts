@@ -5,7 +5,7 @@ import { isRoomId, type RoomId, type ServerName } from '../../../../core/ids.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../../../core/json.ts'
 import type { Peers } from '../../../../outbound/peers.ts'
 import type { Clock } from '../../../clock.ts'
-import { MAX_SPACE_ANSWER_CHARS, MAX_SPACE_CHILDREN, MAX_SPACE_SERVERS_TRIED } from '../../../limits.ts'
+import { MAX_SPACE_ANSWER_CHARS, MAX_SPACE_CHILDREN, MAX_SPACE_SERVERS_TRIED } from '../../../limits/spaces.ts'
 
 /** A room as a server in it describes it to ours. */
 export interface RemoteSpace {

@@ -10,7 +10,7 @@ import {
   MAX_SPACE_PAGE,
   MAX_SPACE_PAGE_CHARS,
   MAX_SPACE_WAIT_MS,
-} from '../../../limits.ts'
+} from '../../../limits/spaces.ts'
 
 export interface TreeQuery {
   readonly suggestedOnly: boolean | undefined
