@@ -29,7 +29,7 @@ export interface NewUiaSession {
   readonly createdAt: number
 }
 
-/** Stores a new session; of its owner's sessions the newest `keep` stay. */
+/** Stores a new session; of its owner's sessions the newest `keep` stay, and those that are locked: somebody is just going on with them. */
 export async function insertUiaSession(tx: Tx, session: NewUiaSession, keep: number): Promise<void> {
   const { sessionId, operation, userNid, address, bodyHash, body, flows, createdAt } = session
   await tx.query(
@@ -37,10 +37,13 @@ export async function insertUiaSession(tx: Tx, session: NewUiaSession, keep: num
      VALUES ($1, $2, $3, $4, $5, $6, '{}', $7, $8)`,
     [sessionId, operation, userNid ?? null, address ?? null, bodyHash ?? null, flows, createdAt, body ?? null],
   )
+  // Only the inner query skips the newest: a lock there would be one for each of them too.
   await tx.query(
     `DELETE FROM uia_session WHERE session_id IN (
-       SELECT session_id FROM uia_session WHERE ${userNid === undefined ? 'address' : 'user_nid'} = $1
-       ORDER BY created_at DESC, session_id OFFSET $2 FOR UPDATE SKIP LOCKED)`,
+       SELECT session_id FROM uia_session WHERE session_id IN (
+         SELECT session_id FROM uia_session WHERE ${userNid === undefined ? 'address' : 'user_nid'} = $1
+         ORDER BY created_at DESC, session_id OFFSET $2)
+       FOR UPDATE SKIP LOCKED)`,
     [userNid ?? address, keep],
   )
 }

@@ -15,7 +15,7 @@ import {
   MAX_UIA_SESSIONS_PER_USER,
   UIA_SESSION_MS,
 } from '../../../src/domain/limits.ts'
-import { forgetUiaSessions } from '../../../src/store/accounts/uia-sessions.ts'
+import { forgetUiaSessions, insertUiaSession } from '../../../src/store/accounts/uia-sessions.ts'
 import { mapConcurrently } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -238,6 +238,21 @@ describe('what is kept', () => {
     expect(await auth.look(last)).toBeDefined()
     const [row] = await database.db.query('SELECT count(*) AS count FROM uia_session WHERE user_nid = 3')
     expect(row).toEqual({ count: MAX_UIA_SESSIONS_PER_USER })
+  })
+
+  it('locks no session that stays when a new one begins', async () => {
+    const dora = { ...alice, userId: '@dora:localhost' as UserId, userNid: 77 }
+    await begin({ requester: dora })
+    const next = { sessionId: 'next', operation: call.operation, userNid: dora.userNid, address: undefined }
+    const { db } = database
+    await db.tx(async (tx) => {
+      const rest = { bodyHash: undefined, body: undefined, flows: '[]', createdAt: clock.now() }
+      await insertUiaSession(tx, { ...next, ...rest }, MAX_UIA_SESSIONS_PER_USER)
+      const free = await db.tx((other) =>
+        other.query('SELECT 1 AS one FROM uia_session WHERE user_nid = $1 FOR UPDATE SKIP LOCKED', [dora.userNid]),
+      )
+      expect(free).toHaveLength(1)
+    })
   })
 
   it('ends after too many attempts, also when they come at once', async () => {
