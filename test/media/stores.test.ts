@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -12,6 +12,7 @@ import { createSpool, type Spool } from '../../src/domain/media/spool.ts'
 import { StoreFailure } from '../../src/domain/media/store-failure.ts'
 import { createGuardedClient, type GuardedClient } from '../../src/outbound/http.ts'
 import { type Account, type Api, openApi, register } from '../support/api.ts'
+import { watchDisk } from '../support/crash-disk.ts'
 import { fetchFile, filesIn, uploadFile } from '../support/media.ts'
 import { outboundConfig } from '../support/outside.ts'
 import { S3_KEYS, type S3Service, startS3Service } from '../support/s3-service.ts'
@@ -82,6 +83,26 @@ describe.each<[string, () => MediaStore]>([
     await file.discard()
     expect(await read(store, file.digest)).toEqual(Buffer.alloc(0))
   })
+})
+
+test('a file in a folder that another upload, or another process, is just making lasts too', async () => {
+  const root = join(directory, 'disk')
+  const files = join(root, 'files')
+  mkdirSync(files, { recursive: true })
+  const disk = watchDisk(root)
+  try {
+    const bytes = randomBytes(1_000)
+    const digest = createHash('sha256').update(bytes).digest()
+    const file = await createSpool(join(root, 'incoming')).take(piecesOf(bytes), 1_000)
+    const hex = digest.toString('hex')
+    mkdirSync(join(files, hex.slice(0, 2), hex.slice(2, 4)), { recursive: true })
+    await createDirectoryStore(files).put(file)
+    const left = join(directory, 'left')
+    disk.leave(left)
+    expect(await read(createDirectoryStore(join(left, 'files')), digest)).toEqual(bytes)
+  } finally {
+    disk.close()
+  }
 })
 
 test('a service that does not know us is a store that cannot be used', async () => {

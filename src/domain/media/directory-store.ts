@@ -6,8 +6,14 @@ import { StoreFailure } from './store-failure.ts'
 /** Large chunks, so that reading a file takes few turns of the event loop. */
 const CHUNK_BYTES = 256 * 1024
 
+/** As many as the first two bytes of a digest have values. */
+const FOLDERS = 256 * 256
+
 /** Files below a directory of this machine, on the same file system as the spool. */
 export function createDirectoryStore(directory: string): MediaStore {
+  /** Whether the names of a folder and of the one above it are known to last: not those that somebody else is just making, or made before. */
+  const isLasting = new Uint8Array(FOLDERS)
+
   /** Two levels of 256 directories keep each small. */
   function pathOf(digest: Buffer): string {
     const hex = digest.toString('hex')
@@ -18,14 +24,16 @@ export function createDirectoryStore(directory: string): MediaStore {
     async put({ path, digest }) {
       const target = pathOf(digest)
       try {
-        const made = await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+        await mkdir(dirname(target), { recursive: true, mode: 0o700 })
         await synced(path, 'r+')
         await rename(path, target)
         // A file's name is part of its directory, which is synced separately.
         await synced(dirname(target), 'r')
-        if (made === undefined) return
+        const folder = digest.readUInt16BE(0)
+        if (isLasting[folder]) return
         await synced(dirname(dirname(target)), 'r')
         await synced(directory, 'r')
+        isLasting[folder] = 1
       } catch (error) {
         throw new StoreFailure(error)
       }
