@@ -19,9 +19,9 @@ export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.
 
 export const OLDEST_POSTGRES = 140_000
 
-/** Connections that our own Postgres takes, and how many more for each further node: while one hands over to another, both have all of theirs. */
-const OWN_CONNECTIONS = 50
-const NODE_CONNECTIONS = 25
+/** Connections of a node beside its pool, and those of commands, backups and the process that started the nodes. */
+const NODE_CONNECTIONS = 19
+const OTHER_CONNECTIONS = 25
 
 export interface RunningDatabase {
   readonly connection: pg.ClientConfig
@@ -42,13 +42,19 @@ export async function startDatabase(config: Config, uid: number, log: Logger): P
     await copyDatabase(from, to, MIGRATIONS, (step) => log.info(`copying ${step}`))
   }
   const directory = postgresDirectory(config)
-  const { nodes } = config.cluster
   const settings = {
     ...(config.backup.point_in_time && ARCHIVE_SETTINGS),
-    ...(nodes > 1 && { max_connections: `${OWN_CONNECTIONS + (nodes - 1) * NODE_CONNECTIONS}` }),
+    max_connections: `${ownConnections(config)}`,
   }
   const embedded = await startEmbeddedPostgres({ directory, uid, log, copy, settings })
   return { connection: embedded.connection, embedded, stop: embedded.stop }
+}
+
+/** How many connections our own Postgres takes: as many as this configuration can use. */
+export function ownConnections({ cluster, database }: Pick<Config, 'cluster' | 'database'>): number {
+  // Those that stand by use no pool; but while one node hands over to another, both have all of theirs.
+  const pools = Math.min(cluster.nodes, 2)
+  return OTHER_CONNECTIONS + cluster.nodes * NODE_CONNECTIONS + pools * database.pool_size
 }
 
 /** The database of a process that serves beside others: they have started it, if it is not that of `database.url`. */

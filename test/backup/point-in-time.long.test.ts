@@ -28,6 +28,8 @@ const env = (dataDir: string) => ({
   HEARTH__DATA_DIR: dataDir,
   HEARTH__BACKUP__PLACE: place,
   HEARTH__BACKUP__POINT_IN_TIME: 'true',
+  // Its Postgres takes more connections than usual.
+  HEARTH__DATABASE__POOL_SIZE: '20',
   HEARTH__BACKUP__JOURNAL_MINUTES: '1440',
   HEARTH__BACKUP__PASSPHRASE: PASSPHRASE,
   HEARTH__LISTEN__PORT: '1',

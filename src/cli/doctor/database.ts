@@ -108,7 +108,8 @@ function durability({ fsync, synchronous_commit, full_page_writes }: Facts): Fin
 }
 
 function connections({ max_connections }: Facts, { database, cluster }: Config): Finding {
-  const needed = (database.pool_size + OTHER_CONNECTIONS) * cluster.nodes
+  // Nodes that stand by use no pool; but while one hands over to another, both have all of theirs.
+  const needed = Math.min(cluster.nodes, 2) * database.pool_size + cluster.nodes * OTHER_CONNECTIONS
   if (max_connections >= needed) return ok('connections', `${needed} of ${max_connections}`)
   const advice = 'raise max_connections of Postgres, or lower database.pool_size or cluster.nodes'
   return problem('connections', `${needed} are needed, ${max_connections} there are`, advice)

@@ -78,6 +78,8 @@ export async function openRecovery(options: {
           ...target,
           restore_command: `cp ${shellQuoted(log)}/%f "%p"`,
           recovery_target_timeline: 'latest',
+          // Nobody reads before its end. To be read meanwhile, it would have to take as many connections as the server that wrote the log.
+          hot_standby: 'off',
         }
         await writeFile(join(cluster, 'recovery.signal'), '', { mode: 0o600 })
         await giveTo(account.owner, directories, options.uid)
