@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process'
-import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { basename, relative } from 'node:path'
@@ -41,21 +40,25 @@ function makeHost(): Host {
     runBeside,
     giveWay,
     askSecret,
-    stopSignal,
+    stopSignal: () => stopSignal(env[NODE_ORDERS] !== undefined),
     onReload: (reload) => void process.on('SIGHUP', reload),
     onRestart: (restart) => void process.on('SIGUSR2', restart),
     onCrash,
   }
 }
 
-/** The first SIGTERM or SIGINT asks to stop. A later SIGINT does not wait; npm passes on a Ctrl-C that the terminal also gives us, so not at once. */
-function stopSignal(): AbortSignal {
+/**
+ * The first SIGTERM or SIGINT asks to stop. A later SIGINT does not wait; npm passes on a Ctrl-C that the terminal also gives us, so not at once.
+ *
+ * @param hasParent whether a process of ours started this one as a node. Others that do, such as pm2, stop it by SIGINT
+ */
+function stopSignal(hasParent: boolean): AbortSignal {
   const controller = new AbortController()
   let since = 0
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
       // A Ctrl-C also goes to the process that started this node, and that one says when each node stops.
-      if (name === 'SIGINT' && cluster.isWorker) return
+      if (name === 'SIGINT' && hasParent) return
       if (!controller.signal.aborted) since = Date.now()
       controller.abort()
       if (name === 'SIGINT' && Date.now() - since > IMPATIENT_MS) process.exit(EXIT.failure)

@@ -43,15 +43,18 @@ export async function serveNodes(host: Host, parts: NodesParts): Promise<number>
   const signal = host.stopSignal()
   const { log, sampling } = parts.serverLog
   const undo: (() => Promise<unknown> | undefined)[] = []
+  let family: Family | undefined
+  // Without these, such a signal would end this process while it prepares. Nodes that are yet to begin read everything anew.
+  host.onReload(() => {
+    for (const child of family?.children() ?? []) child.reload()
+  })
+  host.onRestart(() => {
+    if (family === undefined) return log.info('no node has begun yet: there is nothing to restart')
+    log.info('the nodes restart, one after another')
+    void family.restartInTurn().then(() => log.info('all nodes were restarted'))
+  })
   try {
-    const family = await prepare(host, parts, { undo, signal })
-    host.onReload(() => {
-      for (const child of family.children()) child.reload()
-    })
-    host.onRestart(() => {
-      log.info('the nodes restart, one after another')
-      void family.restartInTurn().then(() => log.info('all nodes were restarted'))
-    })
+    family = await prepare(host, parts, { undo, signal })
     const stop = new Promise<undefined>((resolve) => {
       signal.addEventListener('abort', () => resolve(undefined), { once: true })
       if (signal.aborted) resolve(undefined)
