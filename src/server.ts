@@ -77,8 +77,8 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
   const listen = () => listenForClients(front, { config, certificate, connections })
   const servers = () => [front.server, ...(listeners?.servers ?? [])]
 
-  async function passOn(address: string | undefined): Promise<void> {
-    front.passTo(address)
+  async function passOn(address: string | undefined, isAlike: boolean): Promise<void> {
+    front.passTo(address, isAlike)
     if (listeners !== undefined) return
     if (config.roles.includes('client')) await readHere(options, front)
     listeners = await listen()

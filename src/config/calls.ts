@@ -1,5 +1,5 @@
 import { Type } from '../core/shapes.ts'
-import { flag, integer, section, text } from './parts.ts'
+import { flag, integer, OF_NODE, section, text } from './parts.ts'
 
 const turnSection = section(
   'TURN servers, through which calls between two people get across NAT and firewalls. All of them take the same credentials: a `shared_secret`, or a `user` with a `password`.',
@@ -43,6 +43,7 @@ const livekitSection = section(
         {
           format: 'http-url',
           example: 'http://127.0.0.1:7880',
+          ...OF_NODE,
         },
       ),
     ),

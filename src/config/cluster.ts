@@ -1,5 +1,5 @@
 import { Type } from '../core/shapes.ts'
-import { integer, port, section, text } from './parts.ts'
+import { integer, OF_NODE, port, section, text } from './parts.ts'
 
 export const clusterSection = section(
   'Several processes that run one server. For now one of them serves, and the others stand by to take its place.',
@@ -25,4 +25,5 @@ export const clusterSection = section(
       8010,
     ),
   },
+  OF_NODE,
 )

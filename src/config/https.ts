@@ -1,5 +1,5 @@
 import { Type } from '../core/shapes.ts'
-import { section, text } from './parts.ts'
+import { OF_NODE, section, text } from './parts.ts'
 
 export const httpsSection = section(
   'HTTPS served by Hearth itself, beside `listen`, for servers without a reverse proxy. It is on if a certificate is given.',
@@ -27,4 +27,5 @@ export const httpsSection = section(
       example: [443, 8448],
     }),
   },
+  OF_NODE,
 )

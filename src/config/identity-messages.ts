@@ -1,5 +1,5 @@
 import { Type } from '../core/shapes.ts'
-import { choice, flag, integer, port, section, text } from './parts.ts'
+import { choice, flag, integer, OF_NODE, port, section, text } from './parts.ts'
 
 const COUNTRY = '^[A-Z]{2}$'
 const countries = (description: string) =>
@@ -37,6 +37,7 @@ const smtp = section('The mail server that messages are handed to.', {
     text('How this server calls itself there. Without it: its host name, or else its address.', {
       pattern: '^[A-Za-z0-9.:\\[\\]-]{1,255}$',
       example: 'identity.example.org',
+      ...OF_NODE,
     }),
   ),
   connections: integer('Connections that are kept open at most.', 3, 1, 100),

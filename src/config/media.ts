@@ -1,5 +1,5 @@
 import { Type } from '../core/shapes.ts'
-import { choice, flag, integer, section, text } from './parts.ts'
+import { choice, flag, integer, OF_NODE, section, text } from './parts.ts'
 
 const hosts = (description: string, example: readonly string[]) =>
   Type.Array(Type.String({ minLength: 1 }), { description, default: [], maxItems: 1_000, example })
@@ -23,6 +23,7 @@ export const mediaSection = section('Files that users upload, and files of other
     0,
     0,
     1_125_899_906_842_624,
+    OF_NODE,
   ),
   keep_local_days: integer(
     'Files of our users are deleted if nobody has used them for so many days, except pictures of users and rooms; 0: never.',

@@ -22,6 +22,8 @@ export interface OptionSchema {
   readonly hidden?: boolean
   readonly path?: boolean
   readonly compact?: boolean
+  /** What concerns one process or its machine: nodes of a cluster may have different values. All else they share. */
+  readonly ofNode?: boolean
   readonly example?: unknown
 }
 
@@ -41,6 +43,8 @@ export interface Option {
   readonly schema: OptionSchema
   /** Set on `registration.token_file`: the key whose value the named file holds. */
   readonly holds?: string
+  /** Whether it, or a section that it is in, is of one node. */
+  readonly isOfNode: boolean
 }
 
 const FILE_SUFFIX = '_file'
@@ -48,15 +52,16 @@ const FILE_SUFFIX = '_file'
 /** The tree of every section and option, `<secret>_file` keys included. */
 export const ROOT: Section = sectionOf('', ConfigSchema as unknown as OptionSchema)
 
-function sectionOf(key: string, schema: OptionSchema): Section {
+function sectionOf(key: string, schema: OptionSchema, isInNode = false): Section {
   const children = new Map<string, Section | Option>()
   for (const [name, child] of Object.entries(schema.properties ?? {})) {
     const childKey = key === '' ? name : `${key}.${name}`
+    const isOfNode = isInNode || child.ofNode === true
     if (child.type === 'object') {
-      children.set(name, sectionOf(childKey, child))
+      children.set(name, sectionOf(childKey, child, isOfNode))
       continue
     }
-    children.set(name, { kind: 'option', key: childKey, env: envName(childKey), schema: child })
+    children.set(name, { kind: 'option', key: childKey, env: envName(childKey), schema: child, isOfNode })
     if (child.secret) children.set(name + FILE_SUFFIX, fileOption(childKey))
   }
   return { kind: 'section', key, schema, children }
@@ -66,7 +71,7 @@ function fileOption(secret: string): Option {
   const key = secret + FILE_SUFFIX
   const description = `File whose content is \`${secret}\`.`
   const schema = { type: 'string', description, path: true, minLength: 1, example: `/run/secrets/${key}` }
-  return { kind: 'option', key, env: envName(key), schema, holds: secret }
+  return { kind: 'option', key, env: envName(key), schema, holds: secret, isOfNode: true }
 }
 
 /** The secret that a key of a list's item names a file for: `client_secret` for `client_secret_file`. */

@@ -1,6 +1,6 @@
 import type { ServerName } from '../core/ids.ts'
 import { Type } from '../core/shapes.ts'
-import { choice, section, text } from './parts.ts'
+import { choice, OF_NODE, section, text } from './parts.ts'
 
 export const outboundSection = section('Calls of this server to other homeservers, identity servers and gateways.', {
   allow_ranges: Type.Array(Type.String({ format: 'cidr' }), {
@@ -15,12 +15,13 @@ export const outboundSection = section('Calls of this server to other homeserver
       path: true,
       minLength: 1,
       example: '/etc/ssl/our-ca.pem',
+      ...OF_NODE,
     }),
   ),
   proxy: Type.Optional(
     text(
       'An HTTP proxy (`http://` or `https://`, with user name and password if it wants them) through which other homeservers, identity servers, push gateways, pages for previews and an S3 service are called, by CONNECT. Names are still resolved here, and `allow_ranges` still counts. Application services and LiveKit are called directly.',
-      { secret: true, format: 'proxy-url', example: 'http://user:password@proxy.example.org:3128' },
+      { secret: true, format: 'proxy-url', example: 'http://user:password@proxy.example.org:3128', ...OF_NODE },
     ),
   ),
   no_proxy: Type.Array(Type.String({ minLength: 1 }), {
@@ -28,6 +29,7 @@ export const outboundSection = section('Calls of this server to other homeserver
     default: ['localhost', '127.0.0.0/8', '::1'],
     maxItems: 100,
     example: ['example.org', '10.0.0.0/8'],
+    ...OF_NODE,
   }),
   dialect: choice(
     'The paths for calls to other homeservers: `/_matrix`, `/_proto`, or `auto`: `/_matrix`, and `/_proto` if a server does not know that.',

@@ -2,11 +2,19 @@ import { type Shape, Type } from '../core/shapes.ts'
 
 /** Builders for options. */
 
+/** Nodes of a cluster may have different values. */
+export const OF_NODE = { ofNode: true } as const
+
 export const text = (description: string, options: Record<string, unknown> = {}) =>
   Type.String({ description, ...options })
 
-export const integer = (description: string, fallback: number, minimum: number, maximum: number) =>
-  Type.Integer({ description, default: fallback, minimum, maximum })
+export const integer = (
+  description: string,
+  fallback: number,
+  minimum: number,
+  maximum: number,
+  options: Record<string, unknown> = {},
+) => Type.Integer({ description, default: fallback, minimum, maximum, ...options })
 
 export const flag = (description: string, fallback: boolean) => Type.Boolean({ description, default: fallback })
 

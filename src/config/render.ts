@@ -62,7 +62,7 @@ export function jsonSchema(): string {
 
 /** The schema of a section for editors: everything is optional, and our own keywords and formats are left out. */
 function withSecretFiles(schema: OptionSchema): object {
-  const { required, secret, hidden, path, compact, format, example, properties, items, ...plain } = schema
+  const { required, secret, hidden, path, compact, ofNode, format, example, properties, items, ...plain } = schema
   if (items !== undefined) return { ...plain, items: withSecretFiles(items) }
   if (properties === undefined) return example === undefined ? plain : { ...plain, examples: [example] }
   const entries = Object.entries(properties).flatMap(([name, child]): [string, object][] => {

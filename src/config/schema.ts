@@ -11,7 +11,7 @@ import { moderationSection } from './moderation.ts'
 import { oauthSection } from './oauth.ts'
 import { outboundSection } from './outbound.ts'
 import { jwtSection, ldapSection } from './outside-logins.ts'
-import { choice, flag, integer, port, section, text } from './parts.ts'
+import { choice, flag, integer, OF_NODE, port, section, text } from './parts.ts'
 import { qrLoginSection } from './qr-login.ts'
 import { registrationSection } from './registration.ts'
 import { roomsSection } from './rooms.ts'
@@ -23,7 +23,8 @@ import { singleSignOnSection } from './single-sign-on.ts'
  * names, `config/example.yaml`, `config/schema.json` and `docs/operations.md` all come from here.
  *
  * Own keywords: `secret` (never printed; may also be given as `<key>_file`), `path` (made absolute against the directory of the
- * file that names it), `example` (shown where there is no default), `compact` (a section shown on one line).
+ * file that names it), `example` (shown where there is no default), `compact` (a section shown on one line), `ofNode` (nodes of a
+ * cluster may have different values; all other options they must share).
  */
 
 const bucket = (description: string, perSecond: number, burst: number) =>
@@ -72,19 +73,23 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   }),
   data_dir: text(
     'Directory for the signing keys, media and, without `database.url`, the embedded Postgres. It is created at the first start, readable by its owner only.',
-    { default: 'data', path: true, minLength: 1 },
+    { default: 'data', path: true, minLength: 1, ofNode: true },
   ),
-  listen: section('Where the server accepts HTTP.', {
-    host: text('Address to listen on; `0.0.0.0` or `::` for all.', { default: '127.0.0.1', minLength: 1 }),
-    port: port('Port to listen on; 0 takes a free one.', 8008),
-    socket: Type.Optional(
-      text(
-        'A unix socket to listen on too, for a reverse proxy on this machine, whose `X-Forwarded-For` is believed. One that a killed server left is removed, one on which somebody listens is not.',
-        { path: true, minLength: 1, example: '/run/hearth/hearth.sock' },
+  listen: section(
+    'Where the server accepts HTTP.',
+    {
+      host: text('Address to listen on; `0.0.0.0` or `::` for all.', { default: '127.0.0.1', minLength: 1 }),
+      port: port('Port to listen on; 0 takes a free one.', 8008),
+      socket: Type.Optional(
+        text(
+          'A unix socket to listen on too, for a reverse proxy on this machine, whose `X-Forwarded-For` is believed. One that a killed server left is removed, one on which somebody listens is not.',
+          { path: true, minLength: 1, example: '/run/hearth/hearth.sock' },
+        ),
       ),
-    ),
-    socket_mode: socketMode(),
-  }),
+      socket_mode: socketMode(),
+    },
+    OF_NODE,
+  ),
   https: httpsSection,
   trusted_proxies: Type.Array(Type.String({ format: 'cidr' }), {
     description:
@@ -92,37 +97,46 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
     default: [],
     maxItems: 100,
     example: ['127.0.0.1', '10.0.0.0/8'],
+    ...OF_NODE,
   }),
-  database: section('The Postgres database.', {
-    url: Type.Optional(
-      text(
-        'Connection string of a Postgres 14 or later. Without it the server starts and owns a Postgres of its own in `data_dir`.',
-        {
-          format: 'postgres-url',
-          secret: true,
-          example: 'postgres://hearth:password@db.example.org/hearth',
-        },
+  database: section(
+    'The Postgres database.',
+    {
+      url: Type.Optional(
+        text(
+          'Connection string of a Postgres 14 or later. Without it the server starts and owns a Postgres of its own in `data_dir`.',
+          {
+            format: 'postgres-url',
+            secret: true,
+            example: 'postgres://hearth:password@db.example.org/hearth',
+          },
+        ),
       ),
-    ),
-    replicas: Type.Array(Type.String({ format: 'postgres-url' }), {
-      description:
-        'Connection strings of streaming replicas of `database.url`. Far history, searches, and what operators list and count are read there, while they follow; everything else, and all of it while they do not, at the primary.',
-      default: [],
-      maxItems: 8,
-      hidden: true,
-      example: ['postgres://hearth:password@db2.example.org/hearth'],
-    }),
-    pool_size: integer('Connections used for transactions, besides the one for reads.', 6, 1, 200),
-  }),
+      replicas: Type.Array(Type.String({ format: 'postgres-url' }), {
+        description:
+          'Connection strings of streaming replicas of `database.url`. Far history, searches, and what operators list and count are read there, while they follow; everything else, and all of it while they do not, at the primary.',
+        default: [],
+        maxItems: 8,
+        hidden: true,
+        example: ['postgres://hearth:password@db2.example.org/hearth'],
+      }),
+      pool_size: integer('Connections used for transactions, besides the one for reads.', 6, 1, 200),
+    },
+    OF_NODE,
+  ),
   cluster: clusterSection,
-  log: section('Logging, to standard output.', {
-    level: choice('Lowest level written.', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
-    format: choice(
-      'One JSON object per line, or a line for people; `auto` is `pretty` on a terminal and `json` elsewhere.',
-      ['auto', 'json', 'pretty'],
-      'auto',
-    ),
-  }),
+  log: section(
+    'Logging, to standard output.',
+    {
+      level: choice('Lowest level written.', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
+      format: choice(
+        'One JSON object per line, or a line for people; `auto` is `pretty` on a terminal and `json` elsewhere.',
+        ['auto', 'json', 'pretty'],
+        'auto',
+      ),
+    },
+    OF_NODE,
+  ),
   registration: registrationSection,
   sessions: userSessionsSection,
   login_tokens: section(
@@ -229,15 +243,19 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
   }),
   calls: callsSection,
   presence: section('Who is online.', { enabled: flag('Whether presence is tracked and sent to clients.', true) }),
-  metrics: section('Prometheus metrics and health, on a listener of their own.', {
-    enabled: flag('Whether this listener runs.', true),
-    host: text('Address to listen on. Keep it off the internet.', { default: '127.0.0.1', minLength: 1 }),
-    port: port('Port to listen on; 0 takes a free one.', 9008),
-    socket: Type.Optional(
-      text('A unix socket to listen on too.', { path: true, minLength: 1, example: '/run/hearth/metrics.sock' }),
-    ),
-    socket_mode: socketMode(),
-  }),
+  metrics: section(
+    'Prometheus metrics and health, on a listener of their own.',
+    {
+      enabled: flag('Whether this listener runs.', true),
+      host: text('Address to listen on. Keep it off the internet.', { default: '127.0.0.1', minLength: 1 }),
+      port: port('Port to listen on; 0 takes a free one.', 9008),
+      socket: Type.Optional(
+        text('A unix socket to listen on too.', { path: true, minLength: 1, example: '/run/hearth/metrics.sock' }),
+      ),
+      socket_mode: socketMode(),
+    },
+    OF_NODE,
+  ),
   tracing: section(
     'Spans of requests, statements and sends, for a collector of OpenTelemetry. Without an address there are none.',
     {
@@ -261,6 +279,7 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
         maximum: 1,
       }),
     },
+    OF_NODE,
   ),
   well_known: section('What `/.well-known/` tells clients and servers.', {
     client_base_url: Type.Optional(
@@ -353,12 +372,14 @@ export const ConfigSchema = section('Configuration of a Hearth server.', {
       20_000,
       100,
       1_000_000,
+      OF_NODE,
     ),
     max_connections_per_address: integer(
       'Of these, connections of one IPv4 address or IPv6 network of 64 bits. It does not apply to `trusted_proxies`, nor to this machine itself on `listen`, which may be a proxy.',
       512,
       10,
       1_000_000,
+      OF_NODE,
     ),
     max_sync_timeout_ms: integer('Longest time that a sync may wait for news.', 120_000, 1_000, 600_000),
   }),

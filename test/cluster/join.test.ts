@@ -1,8 +1,9 @@
+import { type Logger, pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ProtocolError } from '../../src/core/errors.ts'
 import { joinNodes, meetNodes, StandByEnded } from '../../src/domain/cluster/join.ts'
 import { findNode, type NodeFacts, takeNode } from '../../src/store/cluster/nodes.ts'
-import { isWriterPresent, WRITER } from '../../src/store/db/writer-lock.ts'
+import { claimWriter, isWriterPresent, WRITER } from '../../src/store/db/writer-lock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { waitUntil } from '../support/wait.ts'
 import { openProcesses, type Processes, standing } from './processes.ts'
@@ -10,6 +11,22 @@ import { openProcesses, type Processes, standing } from './processes.ts'
 let database: TestDatabase
 let processes: Processes
 const node = (change?: Partial<NodeFacts>) => processes.node(change)
+
+/** A log, and the texts that are in it. */
+function heardLog(): { log: Logger; said: string[]; lines: Record<string, unknown>[] } {
+  const lines: Record<string, unknown>[] = []
+  const said: string[] = []
+  const log = pino(
+    {},
+    {
+      write(line: string) {
+        lines.push(JSON.parse(line))
+        said.push(JSON.parse(line).msg)
+      },
+    },
+  )
+  return { log, said, lines }
+}
 
 beforeEach(async () => {
   database = await createTestDatabase()
@@ -122,6 +139,79 @@ describe('in a cluster', () => {
     stopping.abort()
     await expect(joined).rejects.toThrow(StandByEnded)
     expect(heard).toEqual([first.own.address])
+  })
+
+  it('a node takes no place while a session of the one before it lives', async () => {
+    const before = node()
+    const first = await joinNodes(before)
+    const { log, said } = heardLog()
+    const second = standing({ ...node(), log })
+    await second.began()
+    // It is not the session that has the lock.
+    const [session] = await before.db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    process.kill(session!.pid, 'SIGSTOP')
+    try {
+      await first.leave()
+      const waits = waitUntil('a word about it', () => said.some((text) => text.includes('does not end them')))
+      expect(await Promise.race([waits, second.joined.then(() => 'it took the place')])).toBe(true)
+      expect((await findNode(database.db, WRITER))?.fence).toBe(1)
+    } finally {
+      process.kill(session!.pid, 'SIGCONT')
+    }
+    expect((await second.joined).fence).toBe(2)
+  })
+
+  it('a node that begins while the first one is just taking an empty database soon sees that it serves', async () => {
+    const first = node()
+    const writing = first.db.dedicated((client) => claimWriter(client, WRITER))
+    await writing.query('SELECT 1 AS one')
+    const second = standing(node())
+    await waitUntil('a second one that waits for the lock', async () => {
+      const rows = await database.db.query(
+        `SELECT 1 AS one FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      )
+      return rows.length > 0
+    })
+    await takeNode(writing, WRITER, first.own, 60_000)
+    // For the lock of a process alone, which may be ending, it would wait for 5 s.
+    await second.began(4_000)
+    second.stop()
+    await expect(second.joined).rejects.toThrow(StandByEnded)
+  })
+
+  it('a node with other settings stands by, says which they are, and answers nothing in the stead of the other', async () => {
+    const serve = (settings: string) =>
+      database.db.query('UPDATE node SET settings = holder || $1', [settings === '' ? '' : ` ${settings}`])
+    const { own } = node()
+    await takeNode(database.db, WRITER, own, 60_000)
+    const heard: boolean[] = []
+    const { log, lines } = heardLog()
+    const stopping = new AbortController()
+    const standBy = {
+      signal: stopping.signal,
+      serving: (_address: string | undefined, isAlike: boolean) => void heard.push(isAlike),
+    }
+    const settings = '{"rate_limits.enabled":"one"}'
+    const second = joinNodes({ ...node({ settings }), log, standBy })
+    second.catch(() => undefined)
+    await waitUntil('a word about them', () => lines.some(({ options }) => options !== undefined))
+    expect(lines.find(({ options }) => options !== undefined)).toMatchObject({ options: ['rate_limits.enabled'] })
+    expect(heard).toEqual([false])
+    await serve(settings)
+    await waitUntil('the same settings', () => heard.length > 1)
+    await serve('{"profiles.visible_to":"two"}')
+    await waitUntil('others again', () => heard.length > 2)
+    await serve(settings)
+    await waitUntil('the same again', () => heard.length > 3)
+    // A node of an earlier release leaves there what the one before it wrote.
+    await database.db.query(`UPDATE node SET holder = 'earlier'`)
+    await waitUntil('settings that are not known', () => heard.length > 4)
+    expect(heard).toEqual([false, true, false, true, false])
+    const told = lines.flatMap(({ options }) => (options === undefined ? [] : [options]))
+    expect(told).toEqual([['rate_limits.enabled'], ['rate_limits.enabled', 'profiles.visible_to']])
+    stopping.abort()
+    await expect(second).rejects.toThrow(StandByEnded)
   })
 
   it('a node that stands by for a command knows nobody to pass requests on to', async () => {

@@ -2,13 +2,22 @@ import { describe, expect, it } from 'vitest'
 import { isServing, mustAgreeOnTime, mustFit } from '../../src/domain/cluster/node-fit.ts'
 import type { NodeFacts, NodeRow } from '../../src/store/cluster/nodes.ts'
 
-const own: NodeFacts = { holder: 'b', address: 'two:8008', release: '1.4.0', keys: 'k', files: 'f', cluster: 'proof' }
+const own: NodeFacts = {
+  holder: 'b',
+  address: 'two:8008',
+  release: '1.4.0',
+  keys: 'k',
+  files: 'f',
+  settings: '{}',
+  cluster: 'proof',
+}
 const other: NodeRow = {
   holder: 'a',
   address: 'one:8008',
   release: '1.4.2',
   keys: 'k',
   files: 'f',
+  settings: '{}',
   cluster: 'proof',
   fence: 3,
   left_ms: 5,

@@ -26,7 +26,14 @@ export function openProcesses({ connection }: Pick<TestDatabase, 'connection'>):
     node(change = {}) {
       const number = all.length + 1
       const holder = number.toString(16).padStart(16, '0')
-      const facts = { address: `${number}:8008`, release: '1.0.0', keys: 'k', files: 'f', cluster: 'proof' }
+      const facts = {
+        address: `${number}:8008`,
+        release: '1.0.0',
+        keys: 'k',
+        files: 'f',
+        settings: '{}',
+        cluster: 'proof',
+      }
       const own = { holder, ...facts, ...change }
       const db = openDatabase({ connection, poolSize: 2, name: sessionName(holder) })
       let ended: Promise<void> | undefined
@@ -56,5 +63,7 @@ export function standing(parts: JoinParts) {
   }
   const joined = joinNodes({ ...parts, standBy })
   joined.catch(() => undefined)
-  return { joined, stop: () => stopping.abort(), began: () => waitUntil('standing by', () => isStandingBy) }
+  const began = (timeoutMs?: number) =>
+    waitUntil('standing by', () => isStandingBy, timeoutMs === undefined ? {} : { timeoutMs })
+  return { joined, stop: () => stopping.abort(), began }
 }

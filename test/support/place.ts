@@ -9,6 +9,7 @@ export const ALONE: NodeFacts = {
   release: '0.0.0',
   keys: '',
   files: '',
+  settings: '{}',
   cluster: undefined,
 }
 

@@ -10,11 +10,13 @@ import {
   takeNode,
 } from '../../store/cluster/nodes.ts'
 import type { Database } from '../../store/db/db.ts'
-import { claimWriter, WRITER, WriterPresent } from '../../store/db/writer-lock.ts'
+import { claimWriter, LOCK_PATIENCE_MS, WRITER, WriterPresent } from '../../store/db/writer-lock.ts'
 import type { Clock } from '../clock.ts'
-import { NODE_LEASE_MARGIN_MS, NODE_LEASE_MS, NODE_LOOK_MS } from '../limits/cluster.ts'
+import { NODE_LEASE_MARGIN_MS, NODE_LEASE_MS, NODE_LOOK_MS, SESSIONS_END_MS } from '../limits/cluster.ts'
+import { onceAMinute } from '../once-a-minute.ts'
 import { isServing, mustAgreeOnTime, mustFit, NodeRefused } from './node-fit.ts'
 import { keepNode, type NodeLease } from './node-lease.ts'
+import { watchSettings } from './node-settings.ts'
 
 export interface JoinParts {
   readonly db: Pick<Database, 'query' | 'dedicated'>
@@ -26,8 +28,13 @@ export interface JoinParts {
 }
 
 export interface StandBy {
-  /** Called when this process begins to stand by, and when another node serves than before. @param address of it, if one serves */
-  serving(address: string | undefined): void | Promise<void>
+  /**
+   * Called when this process begins to stand by, when another node serves than before, and when its settings become others.
+   *
+   * @param address of the one that serves, if there is one
+   * @param isAlike whether that one is known to have the same settings, so that this one would answer in the same way
+   */
+  serving(address: string | undefined, isAlike: boolean): void | Promise<void>
   /** Ends standing by. */
   readonly signal: AbortSignal
 }
@@ -73,21 +80,41 @@ async function serveAlone({ db, own }: JoinParts): Promise<NodeLease> {
 interface Serving {
   /** Where it listens for others, if it does. */
   readonly address: string | undefined
+  readonly isAlike: boolean
+}
+
+/** What a process has while it tries to take the place. */
+interface Trying extends JoinParts {
+  /** Whether the node that serves has the same settings. Says in the log which ones differ. */
+  readonly isLike: (other: NodeRow) => boolean
+  /** Called when sessions of the node before do not end. */
+  readonly outlived: () => void
 }
 
 async function joinCluster(parts: JoinParts): Promise<NodeLease> {
   const { db, clock, log, standBy } = parts
   mustAgreeOnTime(clock.now(), await databaseTime(db))
+  const begun = performance.now()
+  const trying: Trying = {
+    ...parts,
+    isLike: watchSettings(parts),
+    outlived: onceAMinute((times) =>
+      log.warn(
+        { times },
+        'the database still has sessions of the node that served before, and does not end them (see pg_stat_activity); this one waits for that',
+      ),
+    ),
+  }
   let serving: Serving | undefined
-  for (let looks = 1; ; looks++) {
-    const outcome = await attempt(parts, serving)
+  for (;;) {
+    const outcome = await attempt(trying, serving)
     if ('lease' in outcome) return outcome.lease
     if (serving === undefined) log.info({ serving: outcome.address }, 'another node serves; this one stands by')
-    if (serving?.address !== outcome.address || serving === undefined) {
+    if (serving === undefined || serving.address !== outcome.address || serving.isAlike !== outcome.isAlike) {
       serving = outcome
-      await standBy?.serving(outcome.address)
+      await standBy?.serving(outcome.address, outcome.isAlike)
     }
-    if (standBy === undefined && looks * NODE_LOOK_MS > NODE_LEASE_MS + NODE_LEASE_MARGIN_MS)
+    if (standBy === undefined && performance.now() - begun > NODE_LEASE_MS + NODE_LEASE_MARGIN_MS)
       throw new NodeRefused('a node of this cluster serves, and cannot be asked: stop it, or try again where it runs')
     await pause(NODE_LOOK_MS, undefined, { signal: standBy?.signal }).catch(() => {
       throw new StandByEnded('this node was stopped while it stood by')
@@ -100,13 +127,15 @@ async function joinCluster(parts: JoinParts): Promise<NodeLease> {
  *
  * @param last who served when it was looked last: without the database that node is believed to go on, and what it answers is not given up
  */
-async function attempt(parts: JoinParts, last: Serving | undefined): Promise<{ readonly lease: NodeLease } | Serving> {
+async function attempt(parts: Trying, last: Serving | undefined): Promise<{ readonly lease: NodeLease } | Serving> {
   try {
     const found = await findNode(parts.db, WRITER)
-    if (isServing(found)) mustFit(parts.own, found)
-    const lease = isServing(found) ? undefined : await take(parts, found)
-    if (lease !== undefined) return { lease }
-    return { address: isServing(found) && found.address !== '' ? found.address : undefined }
+    if (isServing(found)) {
+      mustFit(parts.own, found)
+      return { address: found.address || undefined, isAlike: parts.isLike(found) }
+    }
+    const lease = await take(parts, found)
+    return lease === undefined ? { address: undefined, isAlike: false } : { lease }
   } catch (error) {
     if (last === undefined || (error as { status?: number }).status !== 503) throw error
     return last
@@ -114,28 +143,38 @@ async function attempt(parts: JoinParts, last: Serving | undefined): Promise<{ r
 }
 
 /** Takes the place if nobody is quicker. @param before who had it last */
-async function take(parts: JoinParts, before: NodeRow | undefined): Promise<NodeLease | undefined> {
+async function take(parts: Trying, before: NodeRow | undefined): Promise<NodeLease | undefined> {
   const { db, own } = parts
   const wasOfCluster = before !== undefined && before.cluster !== null
-  if (wasOfCluster) await endSessions(db, before.holder)
-  // It looks again soon: who waits long for a lock that another node has got by now does not see that this one serves.
-  let patienceMs = wasOfCluster ? NODE_LOOK_MS : undefined
-  const writing = db.dedicated((client) => claimWriter(client, WRITER, patienceMs))
-  const askedAt = performance.now()
-  try {
-    const fence = await takeNode(writing, WRITER, own, NODE_LEASE_MS)
-    patienceMs = undefined
-    if (fence !== undefined) return keepNode(parts, { writer: WRITER, fence, writing, askedAt })
-  } catch (error) {
-    // Its lock must not outlive the attempt.
-    await writing.close()
-    if (!(error instanceof WriterPresent)) throw error
-    // On an empty database, the first of several nodes that begin at once has written who it is by now.
-    if (wasOfCluster || isServing(await findNode(db, WRITER))) return undefined
-    throw new NodeRefused(
-      'a Hearth without cluster.secret uses this database: give it the same cluster.secret and start it again, or give this one a database of its own',
-    )
+  if (wasOfCluster && !(await endSessions(db, before.holder, SESSIONS_END_MS))) {
+    parts.outlived()
+    return undefined
   }
-  await writing.close()
-  return undefined
+  // Who waits long for a lock that another node has got by now does not see that this one serves.
+  let patienceMs: number | undefined = NODE_LOOK_MS
+  const writing = db.dedicated((client) => claimWriter(client, WRITER, patienceMs))
+  let lease: NodeLease | undefined
+  try {
+    for (const begun = performance.now(); ; ) {
+      const askedAt = performance.now()
+      try {
+        const fence = await takeNode(writing, WRITER, own, NODE_LEASE_MS)
+        patienceMs = undefined
+        lease = fence === undefined ? undefined : keepNode(parts, { writer: WRITER, fence, writing, askedAt })
+        return lease
+      } catch (error) {
+        if (!(error instanceof WriterPresent)) throw error
+        // On an empty database, the first of several nodes that begin at once has written who it is by now.
+        if (wasOfCluster || isServing(await findNode(db, WRITER))) return undefined
+        // Else a process alone has the lock, which may be ending.
+        if (performance.now() - begun > LOCK_PATIENCE_MS) throw new NodeRefused(ALONE_THERE)
+      }
+    }
+  } finally {
+    // Its lock must not outlive the attempt.
+    if (lease === undefined) await writing.close()
+  }
 }
+
+const ALONE_THERE =
+  'a Hearth without cluster.secret uses this database: give it the same cluster.secret and start it again, or give this one a database of its own'

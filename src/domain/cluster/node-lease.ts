@@ -60,7 +60,7 @@ export function keepNode(
   async function renew(): Promise<void> {
     const begun = performance.now()
     try {
-      const isOurs = await renewNode(connection, { writer, fence }, own.keys, NODE_LEASE_MS)
+      const isOurs = await renewNode(connection, { writer, fence }, own, NODE_LEASE_MS)
       if (isOver) return
       if (isOurs) {
         heldUntil = begun + COUNTED_ON_MS

@@ -5,10 +5,11 @@ import type { Random } from '../clock.ts'
 import type { OwnSigningKey } from '../federation/own-signing-key.ts'
 import type { IdentityKeyRing } from '../identity/keys.ts'
 import { filePlaceOf } from './file-place.ts'
+import { settingsOf } from './node-settings.ts'
 
-/** What this process says of itself to the other nodes. The keys are those in use at the moment when they are read. */
+/** What this process says of itself to the other nodes. Keys and settings are those in use at the moment when they are read. */
 export async function ownFacts(parts: {
-  readonly config: Pick<Config, 'server_name' | 'listen' | 'cluster' | 'data_dir' | 'media' | 'roles'>
+  readonly config: Config
   /** Where it listens for other nodes; alone, where it listens for clients. */
   readonly address?: string | undefined
   readonly signingKey: Pick<OwnSigningKey, 'keyId' | 'publicKey'>
@@ -23,6 +24,7 @@ export async function ownFacts(parts: {
   // An identity service alone has no files.
   const hasFiles = secret !== undefined && config.roles.includes('client')
   const files = hasFiles ? await filePlaceOf(config, random) : ''
+  const settings = secret === undefined ? () => '{}' : settingsOf(config, secret)
   return {
     holder: parts.holder ?? random.bytes(8).toString('hex'),
     // Where a command that works in place of a server listens, nobody does: nothing may be passed on to it.
@@ -30,6 +32,9 @@ export async function ownFacts(parts: {
     release: version,
     get keys() {
       return `${signingKey.keyId} ${signingKey.publicKey} ${identityKeys.current.publicKey}`
+    },
+    get settings() {
+      return settings()
     },
     files,
     cluster: secret === undefined ? undefined : proofOf(secret, config.server_name),

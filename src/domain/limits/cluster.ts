@@ -9,16 +9,26 @@ export const NODE_RENEWAL_MS = 2_000
 export const NODE_RENEWAL_RETRY_MS = 500
 /** How often a node that stands by looks whether the place is free. */
 export const NODE_LOOK_MS = 100
-/** How long requests get to end before a node that stops gives its place back all the same; what takes longer ends with an error. */
+/** How long a node that takes a place waits for sessions of the process that had it; if they are still there then, it tries again. */
+export const SESSIONS_END_MS = 1_000
+/**
+ * A node that stops gives its place back when all that it has begun is answered, or when no further answer came for so long: what takes longer
+ * ends with an error. On a busy machine answers follow each other slowly; but all others wait meanwhile.
+ */
 export const HAND_OVER_PATIENCE_MS = 2_000
-/** How soon another node takes a place that was given back, if one stands by. */
-export const NODE_SUCCESSION_MS = 2_000
+export const HAND_OVER_MOST_MS = 8_000
+/**
+ * How long a node that stops waits, with requests that wait, until another one serves: as long as a busy machine may take for that, if one
+ * stands by, and else only so long that one which is just beginning can be seen.
+ */
+export const NODE_SUCCESSION_MS = 10_000
+export const LONELY_SUCCESSION_MS = 2_000
 /** For how long a node that stops says so, while it passes requests on: until every balancer has noticed. */
 export const NODE_FAREWELL_MS = 3_000
 /** How far apart the clocks of a node and of the database may be. */
 export const MAX_CLOCK_DIFFERENCE_MS = 60_000
-/** How long a request waits for a node that serves, and how soon it is tried again: later if many wait, so that all try so often at most. */
-export const FORWARD_PATIENCE_MS = 20_000
+/** How long a request waits for a node that serves, more than a lease and a start take, and how soon it is tried again: later if many wait, so that all try so often at most. */
+export const FORWARD_PATIENCE_MS = 30_000
 export const FORWARD_RETRY_MS = 50
 export const FORWARD_RETRY_MAX_MS = 1_000
 export const FORWARD_RETRIES_PER_MS = 5
@@ -29,8 +39,9 @@ export const PASSED_ON_HEADER_BYTES = 2 * 1024
 /** Bodies up to this size are kept until their request is answered, so that it can be repeated; and all of them together. */
 export const MAX_KEPT_BODY_BYTES = 64 * 1024
 export const MAX_KEPT_BODY_BYTES_IN_ALL = 32 * 1024 * 1024
-/** How long the last answers of a node may be on their way after another one has its place. */
-export const LAST_ANSWERS_MS = 1_000
+/** How soon the last answers of a node must begin to come after it gave its place back or lost it, and how long they may take. */
+export const LAST_ANSWERS_MS = 2_000
+export const LONGEST_ANSWERS_MS = 15_000
 /** Bytes of rooms and events in the memory of a node that stands by. */
 export const STANDBY_MEMORY_BYTES = 64 * 1024 * 1024
 /**
@@ -50,5 +61,7 @@ export const MAX_TOKENS_AHEAD = 16
 export const TOKENS_AHEAD_MS = 5_000
 /** Callers whose tokens it has. */
 export const CALLERS_WITH_TOKENS = 50_000
-/** How long it passes everything on after the database did not answer it. */
-export const STANDBY_REST_MS = 5_000
+/** After the database did not answer it, it passes everything on, and looks so long after each look whether the database answers again. */
+export const STANDBY_LOOK_MS = 1_000
+/** How long its last answers may take once it stands by no more: their clients may read slowly, and until then it keeps what it read with. */
+export const STANDBY_LAST_ANSWERS_MS = 30_000

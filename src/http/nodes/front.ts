@@ -24,12 +24,16 @@ export interface Front {
   readonly server: Server
   /** Handles a request of a client. */
   readonly routing: RequestListener
-  /** From now on that node serves, or none. */
-  passTo(address: string | undefined): void
+  /**
+   * From now on that node serves, or none.
+   *
+   * @param isAlike whether it would answer as this one does; else this one answers nothing in its stead. By default it would
+   */
+  passTo(address: string | undefined, isAlike?: boolean): void
   /**
    * Until this node serves, it answers such requests itself while another one serves.
    *
-   * @returns when this node serves, or stops, and all that was begun is answered
+   * @returns when this node serves, or stops, and what was begun is answered, or has had its time
    */
   readHere(reading: Reading): Promise<void>
   /** Passes a request on that this node began to answer itself. Nothing of an answer may be sent yet. */
@@ -42,6 +46,10 @@ export interface Front {
    * @returns when all that it has begun to answer is answered
    */
   retire(): Promise<void>
+  /** How many requests it has begun to answer, and has not answered yet. */
+  begun(): number
+  /** Whether some requests wait for the node that serves, and that one is not reached or is not ready. */
+  isAwaiting(): Promise<boolean>
   /** This process stops: nothing that it passes on may wait any more. */
   finish(): void
   /**
@@ -70,6 +78,7 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   const { secret, host, port, connections, now, answersItself } = parts
   let own: { readonly listener: RequestListener; isHeld(): boolean } | undefined
   let elsewhere: string | undefined
+  let isElsewhereAlike = false
   let begun = 0
   let allAnswered: (() => void) | undefined
   let unreachedSince: number | undefined
@@ -113,13 +122,15 @@ export async function openFront(parts: FrontParts): Promise<Front> {
         answer(response, 503, 'M_UNKNOWN', 'This node does not serve, and was asked by one that does not either.')
       else if (answersItself(request, response)) return
       // While none serves, this node cannot know that what it reads is the newest.
-      else if (elsewhere === undefined || !here.take(request, response)) void forwarder.pass(request, response)
+      else if (elsewhere === undefined || !isElsewhereAlike || !here.take(request, response))
+        void forwarder.pass(request, response)
     },
     readHere: here.begin,
     passOn: here.passOn,
-    passTo(there) {
+    passTo(there, isAlike = true) {
       if (there !== elsewhere) forwarder.turnAway()
       elsewhere = there
+      isElsewhereAlike = isAlike
     },
     serve(listener, isHeld) {
       own = { listener: counted(listener), isHeld }
@@ -134,10 +145,12 @@ export async function openFront(parts: FrontParts): Promise<Front> {
         if (begun === 0) resolve()
       })
     },
+    isAwaiting: async () => forwarder.passing > 0 && !(await forwarder.reaches()),
     finish() {
       here.end()
       forwarder.finish()
     },
+    begun: () => begun,
     async isOpen() {
       if (own !== undefined || (await forwarder.reaches())) unreachedSince = undefined
       else unreachedSince ??= performance.now()

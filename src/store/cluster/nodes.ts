@@ -14,14 +14,18 @@ export interface NodeFacts {
   readonly keys: string
   /** Where it keeps the files of users. */
   readonly files: string
+  /** JSON: digests of the options that nodes share. */
+  readonly settings: string
   /** A proof of the cluster's secret; undefined for a process alone. */
   readonly cluster: string | undefined
 }
 
 /** A place among the nodes, with the process that has it or had it last. */
-export interface NodeRow extends Omit<NodeFacts, 'cluster'> {
+export interface NodeRow extends Omit<NodeFacts, 'cluster' | 'settings'> {
   readonly fence: number
   readonly cluster: string | null
+  /** Undefined if the process does not say: it is of an earlier release. */
+  readonly settings: string | undefined
   /** Milliseconds until its lease ends, by the clock of the database; not above 0 if it has ended. */
   readonly left_ms: number
 }
@@ -44,11 +48,22 @@ export async function databaseTime(reader: Reader): Promise<number> {
 export async function findNode(reader: Reader, writer: number): Promise<NodeRow | undefined> {
   const [known] = await reader.query<{ known: boolean }>(`SELECT to_regclass('node') IS NOT NULL AS known`)
   if (!known?.known) return undefined
-  const [row] = await reader.query<NodeRow>(
-    `SELECT fence, holder, address, release, keys, files, cluster, expires_at - ${NOW} AS left_ms FROM node WHERE node = $1`,
+  const [row] = await reader.query<NodeRow & { readonly settings: string | null | undefined }>(
+    `SELECT fence, holder, address, release, keys, files, cluster, expires_at - ${NOW} AS left_ms,
+       to_jsonb(n) ->> 'settings' AS settings
+     FROM node n WHERE node = $1`,
     [writer],
   )
-  return row
+  return row && { ...row, settings: settingsIn(row.settings, row.holder) }
+}
+
+/** They stand behind the name of their process: one of an earlier release leaves there what the process before it wrote. */
+function settingsIn(text: string | null | undefined, holder: string): string | undefined {
+  return text?.startsWith(`${holder} `) ? text.slice(holder.length + 1) : undefined
+}
+
+function settingsText({ holder, settings }: Pick<NodeFacts, 'holder' | 'settings'>): string {
+  return `${holder} ${settings}`
 }
 
 /**
@@ -64,13 +79,23 @@ export async function takeNode(
   leaseMs: number,
 ): Promise<number | undefined> {
   const [row] = await connection.query<{ fence: number }>(
-    `INSERT INTO node AS n (node, fence, holder, address, release, keys, cluster, since, expires_at, files)
-     VALUES ($1, 1, $2, $3, $4, $5, $6, ${NOW}, ${NOW} + $7::bigint, $8)
+    `INSERT INTO node AS n (node, fence, holder, address, release, keys, cluster, since, expires_at, files, settings)
+     VALUES ($1, 1, $2, $3, $4, $5, $6, ${NOW}, ${NOW} + $7::bigint, $8, $9)
      ON CONFLICT (node) DO UPDATE SET fence = n.fence + 1, holder = EXCLUDED.holder, address = EXCLUDED.address,
        release = EXCLUDED.release, keys = EXCLUDED.keys, cluster = EXCLUDED.cluster, since = EXCLUDED.since,
-       expires_at = EXCLUDED.expires_at, files = EXCLUDED.files
+       expires_at = EXCLUDED.expires_at, files = EXCLUDED.files, settings = EXCLUDED.settings
      WHERE n.expires_at <= ${NOW} RETURNING fence`,
-    [writer, facts.holder, facts.address, facts.release, facts.keys, facts.cluster ?? null, leaseMs, facts.files],
+    [
+      writer,
+      facts.holder,
+      facts.address,
+      facts.release,
+      facts.keys,
+      facts.cluster ?? null,
+      leaseMs,
+      facts.files,
+      settingsText(facts),
+    ],
   )
   return row?.fence
 }
@@ -79,12 +104,13 @@ export async function takeNode(
 export async function renewNode(
   connection: Reader,
   { writer, fence }: Fence,
-  keys: string,
+  facts: Pick<NodeFacts, 'holder' | 'keys' | 'settings'>,
   leaseMs: number,
 ): Promise<boolean> {
   const rows = await connection.query(
-    `UPDATE node SET keys = $3, expires_at = ${NOW} + $4::bigint WHERE node = $1 AND fence = $2 RETURNING node`,
-    [writer, fence, keys, leaseMs],
+    `UPDATE node SET keys = $3, settings = $5, expires_at = ${NOW} + $4::bigint
+     WHERE node = $1 AND fence = $2 RETURNING node`,
+    [writer, fence, facts.keys, leaseMs, settingsText(facts)],
   )
   return rows.length > 0
 }
@@ -107,16 +133,44 @@ export async function restoreFence(client: pg.Client, { writer, fence }: Fence):
   await client.query('UPDATE node SET fence = $2 WHERE node = $1 AND fence < $2', [writer, fence])
 }
 
+const SESSION = 'hearth '
+
 /** The name that the connections of a node bear. */
 export function sessionName(holder: string): string {
-  return `hearth ${holder}`
+  return `${SESSION}${holder}`
 }
 
-/** Ends what a process that lost its place still has open: locks of a process that was stopped would hold up the next one. */
-export async function endSessions(reader: Reader, holder: string): Promise<void> {
-  await reader.query(
-    `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
-     WHERE datname = current_database() AND usename = current_user AND application_name = $1`,
-    [sessionName(holder)],
+/** Whether a process of this cluster uses the database, besides the one that had the place last: it stands by, or begins. */
+export async function isSucceeded(reader: Reader, writer: number): Promise<boolean> {
+  const [row] = await reader.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user
+       AND application_name LIKE $2 AND application_name <> $3 || (SELECT holder FROM node WHERE node = $1)) AS found`,
+    [writer, `${SESSION}%`, SESSION],
   )
+  return row!.found
 }
+
+/**
+ * Ends what a process that lost its place still has open. While one of its transactions may still commit, what another process reads may be
+ * wrong a moment later, and its locks would hold that one up.
+ *
+ * @returns whether all have ended; false if one is still there after `patienceMs`
+ */
+export async function endSessions(reader: Reader, holder: string, patienceMs: number): Promise<boolean> {
+  const until = performance.now() + patienceMs
+  // All at once, and only then they are waited for, one after another.
+  await reader.query(`SELECT pg_terminate_backend(pid) AS is_told FROM pg_stat_activity ${OF_SESSION}`, [
+    sessionName(holder),
+  ])
+  for (let leftMs = patienceMs; leftMs > 0; leftMs = Math.ceil(until - performance.now())) {
+    // It says false also of one that has just ended by itself, so only a look that finds none is believed.
+    const [one] = await reader.query(
+      `SELECT pg_terminate_backend(pid, $2) AS has_ended FROM pg_stat_activity ${OF_SESSION} LIMIT 1`,
+      [sessionName(holder), leftMs],
+    )
+    if (one === undefined) return true
+  }
+  return false
+}
+
+const OF_SESSION = 'WHERE datname = current_database() AND usename = current_user AND application_name = $1'

@@ -9,7 +9,7 @@ const WRITER_LOCK = 0x4865_7700
 export const WRITER = 0
 
 /** How long this session waits for a lock: the rows that it writes may be locked by others. */
-const LOCK_PATIENCE_MS = 5_000
+export const LOCK_PATIENCE_MS = 5_000
 
 /** Another process holds the lock. */
 export class WriterPresent extends ProtocolError {}
