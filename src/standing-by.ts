@@ -13,7 +13,6 @@ import {
   MAX_TOKENS_AHEAD,
   STANDBY_MEMORY_BYTES,
   STANDBY_POOL_SIZE,
-  STANDBY_REST_MS,
 } from './domain/limits/cluster.ts'
 import { onceAMinute } from './domain/once-a-minute.ts'
 import { createPushRuleReader } from './domain/push/rule-edits.ts'
@@ -22,6 +21,7 @@ import { createStandbyReader } from './domain/rooms/read/standby-reader.ts'
 import { openRoomMemory } from './domain/rooms/room/room-memory.ts'
 import type { Services } from './domain/services.ts'
 import { OnlyWhereServed } from './domain/standby/only-where-served.ts'
+import { createStandbyRest, type StandbyRest } from './domain/standby/rest.ts'
 import type { StandbyServices } from './domain/standby/services.ts'
 import { createStandbySessions } from './domain/standby/sessions.ts'
 import { createStandbyTokens, type StandbyTokens } from './domain/standby/tokens.ts'
@@ -63,9 +63,10 @@ export async function openStandingBy(
   const bodies = new WeakMap<IncomingMessage, Buffer>()
   const intake = intakeOf(bodies)
   const { takeToken, aheadOf } = tokensOf(config, createStandbyTokens({ clock }))
-  const rest = createRest(log)
+  const rest = createStandbyRest(db)
+  const note = noteFailures(rest, log)
   const declined: Declined = (request, response, error) => {
-    rest.note(error)
+    note(error)
     passOn(request, response, aheadOf(request))
   }
   const app = createServer({ log, metrics, tracing, intake, declined })
@@ -90,6 +91,7 @@ export async function openStandingBy(
     async close() {
       await app.close()
       forget()
+      rest.close()
       await db.close()
     },
   }
@@ -140,22 +142,18 @@ function intakeOf(bodies: WeakMap<IncomingMessage, Buffer>): BodyIntake {
   }
 }
 
-/** While the database does not answer this node, it passes everything on at once: the node that serves may reach it. */
-function createRest(log: ContextOptions['log']) {
-  let until = Number.NEGATIVE_INFINITY
+/** Says in the log what failed here, and has this node rest while the database does not answer. */
+function noteFailures(rest: StandbyRest, log: ContextOptions['log']): (error: unknown) => void {
   let err: unknown
   const failed = onceAMinute((times) =>
     log.warn({ err, times }, 'a request could not be answered here, and was passed on'),
   )
-  return {
-    isOn: () => performance.now() < until,
-    note(error: unknown): void {
-      if (error === undefined || error instanceof OnlyWhereServed) return
-      if (!(error instanceof ProtocolError)) {
-        err = error
-        failed()
-      } else if (error.status === 503) until = performance.now() + STANDBY_REST_MS
-    },
+  return (error) => {
+    if (error === undefined || error instanceof OnlyWhereServed) return
+    if (!(error instanceof ProtocolError)) {
+      err = error
+      failed()
+    } else if (error.status === 503) rest.begin()
   }
 }
 
@@ -164,24 +162,34 @@ async function elsewhere(): Promise<never> {
   throw new OnlyWhereServed('this is asked where it is served')
 }
 
-/** Has requests for which there is no token passed on, together with the wish for some. */
+/** Has requests for which there is no token passed on, together with the wish for some. A request that is passed on pays nothing here. */
 function tokensOf(
   config: Pick<ContextOptions['config'], 'rate_limits'>,
   tokens: StandbyTokens,
 ): {
   readonly takeToken: NonNullable<MountDeps['takeToken']>
+  /** Of a request that is passed on. */
   aheadOf(request: IncomingMessage): TokensAhead | undefined
 } {
   const wishes = new WeakMap<IncomingMessage, TokensAhead>()
+  const taken = new WeakMap<IncomingMessage, () => void>()
   return {
     takeToken(request, limit, key) {
-      const outcome = config.rate_limits.enabled ? tokens.take(limit, key) : 'taken'
-      if (outcome === 'taken') return
+      if (!config.rate_limits.enabled) return
+      const outcome = tokens.take(limit, key)
+      if (outcome === 'taken') {
+        taken.set(request, () => tokens.giveBack(limit, key))
+        return
+      }
       if (outcome === 'ask')
         wishes.set(request, { count: MAX_TOKENS_AHEAD, granted: (count) => tokens.grant(limit, key, count) })
       throw new OnlyWhereServed('there is no token of the rate limit here')
     },
-    aheadOf: (request) => wishes.get(request),
+    aheadOf(request) {
+      // The node that answers it takes one too.
+      taken.get(request)?.()
+      return wishes.get(request)
+    },
   }
 }
 

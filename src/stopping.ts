@@ -4,10 +4,17 @@ import type { FastifyInstance } from 'fastify'
 import type { ClientConfig } from 'pg'
 import type { Context } from './base.ts'
 import { isServing } from './domain/cluster/node-fit.ts'
-import { HAND_OVER_PATIENCE_MS, NODE_FAREWELL_MS, NODE_LOOK_MS, NODE_SUCCESSION_MS } from './domain/limits/cluster.ts'
+import {
+  HAND_OVER_MOST_MS,
+  HAND_OVER_PATIENCE_MS,
+  LONELY_SUCCESSION_MS,
+  NODE_FAREWELL_MS,
+  NODE_LOOK_MS,
+  NODE_SUCCESSION_MS,
+} from './domain/limits/cluster.ts'
 import type { Front } from './http/nodes/front.ts'
-import { findNode } from './store/cluster/nodes.ts'
-import { openDatabase } from './store/db/db.ts'
+import { findNode, isSucceeded } from './store/cluster/nodes.ts'
+import { openDatabase, type Reader } from './store/db/db.ts'
 import { WRITER } from './store/db/writer-lock.ts'
 
 export interface StoppingParts {
@@ -22,6 +29,7 @@ export interface StoppingParts {
 const FAREWELL_MS = 300
 /** Running requests get this long to end; with the rest of a stop it takes less than 10 s. */
 const DRAIN_MS = 7_000
+const ANSWERS_LOOK_MS = 50
 
 /** Stops a process alone: it stops listening, waits until all requests are answered, and closes everything. */
 export async function stopAlone({ servers, app, context, farewellMs = FAREWELL_MS }: StoppingParts): Promise<void> {
@@ -48,13 +56,25 @@ export async function handOver(parts: StoppingParts & PassingParts): Promise<voi
   sayFarewell(servers)
   const answered = front.retire()
   context.drain()
-  await Promise.race([answered, delay(HAND_OVER_PATIENCE_MS, undefined, { ref: false })])
+  await untilAnswered(front, answered)
   await app.close()
   await context.close()
-  const { farewellMs = NODE_FAREWELL_MS } = parts
-  // Without a farewell nobody sends anything any more, and nothing has to wait for the next node.
-  const patienceMs = farewellMs > 0 ? NODE_SUCCESSION_MS : 0
-  await endPassing(parts, begun + farewellMs, performance.now() + patienceMs)
+  await endPassing(parts, begun)
+}
+
+/** Waits until all is answered, or for as long as answers follow each other. */
+async function untilAnswered(front: Pick<Front, 'begun'>, answered: Promise<void>): Promise<void> {
+  const begun = performance.now()
+  const isOver = answered.then(() => true)
+  for (let left = front.begun(), lastAt = begun; ; ) {
+    if (await Promise.race([isOver, delay(ANSWERS_LOOK_MS, false, { ref: false })])) return
+    const now = performance.now()
+    if (front.begun() < left) {
+      left = front.begun()
+      lastAt = now
+    }
+    if (now - lastAt > HAND_OVER_PATIENCE_MS || now - begun > HAND_OVER_MOST_MS) return
+  }
 }
 
 export interface PassingParts {
@@ -69,36 +89,32 @@ export interface PassingParts {
 /** Stops a node that stood by. */
 export async function stopStandingBy(parts: PassingParts): Promise<void> {
   sayFarewell(parts.servers)
-  const until = performance.now() + (parts.farewellMs ?? NODE_FAREWELL_MS)
-  await endPassing(parts, until, until, true)
+  await endPassing(parts, performance.now())
 }
 
 /**
- * Passes requests on to whichever node serves, and then ends. Times are of `performance.now()`.
+ * Passes requests on to whichever node serves, and then ends: not before its farewell is over, and not while requests wait for a node that
+ * is just beginning to serve.
  *
- * @param lonelyUntil when it ends if it has found no node that serves
- * @param stoodBy whether the node that serves has done so before
+ * @param begun when it began to stop, by `performance.now()`
  */
-async function endPassing(
-  { front, servers, connection }: PassingParts,
-  until: number,
-  lonelyUntil: number,
-  stoodBy = false,
-): Promise<void> {
+async function endPassing(parts: PassingParts, begun: number): Promise<void> {
+  const { front, servers, connection, farewellMs = NODE_FAREWELL_MS } = parts
   const db = openDatabase({ connection, poolSize: 1 })
-  let end = lonelyUntil
+  const began = performance.now()
+  const until = begun + farewellMs
+  let lastAt = Math.max(until, began + LONELY_SUCCESSION_MS)
   let address: string | undefined
-  let isKnown = stoodBy
   try {
-    while (performance.now() < end) {
-      const found = await findNode(db, WRITER).catch(() => undefined)
-      if (isServing(found) && found.address !== '' && found.address !== address) {
+    for (;;) {
+      const found = await findSuccessor(db).catch(() => undefined)
+      if (found?.address !== undefined && found.address !== address) {
         address = found.address
         front.passTo(address)
-        // It may still be about to begin.
-        if (!isKnown) end = Math.max(until, performance.now() + NODE_SUCCESSION_MS)
       }
-      isKnown = false
+      if (found?.isThere) lastAt = Math.max(until, began + NODE_SUCCESSION_MS)
+      const now = performance.now()
+      if (now >= lastAt || (now >= until && !(await front.isAwaiting()))) break
       await delay(NODE_LOOK_MS)
     }
   } finally {
@@ -106,6 +122,13 @@ async function endPassing(
   }
   front.finish()
   await endConnections(servers)
+}
+
+/** Where the node that serves listens, and whether there is one at all, or one that stands by. */
+async function findSuccessor(db: Reader): Promise<{ readonly address: string | undefined; readonly isThere: boolean }> {
+  const found = await findNode(db, WRITER)
+  const address = (isServing(found) && found.address) || undefined
+  return { address, isThere: address !== undefined || (await isSucceeded(db, WRITER)) }
 }
 
 function sayFarewell(servers: readonly HttpServer[]): void {

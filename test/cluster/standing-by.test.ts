@@ -438,6 +438,29 @@ describe('rate limits', () => {
     expect(own.length).toBeGreaterThan(10)
     await limited.close()
   })
+
+  it('are paid once for a request that the node that stands by has begun and passes on', async () => {
+    const now = Date.now()
+    const other = { per_second: 1, burst: 40 }
+    const limited = await startServer(
+      { rate_limits: { enabled: true, other } },
+      { hasStandby: true, clock: { now: () => now } },
+    )
+    const { token } = await register(openApi(limited.baseUrl), 'judy')
+    const call = async (path: string) => {
+      const answer = await fetch(`${limited.standbyUrl}/_matrix/client/v3${path}`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+      await answer.arrayBuffer()
+      return answer.status
+    }
+    const statuses = []
+    // The node that stands by finds no backup, and errors are for the other one to say.
+    for (let n = 0; n < 30; n++) statuses.push(await call('/account/whoami'), await call('/room_keys/version'))
+    expect(statuses.slice(0, other.burst)).toEqual(Array.from({ length: 20 }, () => [200, 404]).flat())
+    expect(statuses.slice(other.burst)).toEqual(Array.from({ length: 20 }, () => 429))
+    await limited.close()
+  })
 })
 
 describe('without the database', () => {

@@ -10,6 +10,8 @@ import type { LimitName } from '../rate-limits.ts'
 export interface StandbyTokens {
   /** Whether there was a token; if not, whether to ask for some. One request of a caller asks, until it is answered. */
   take(limit: LimitName, key: string | number): 'taken' | 'ask' | 'none'
+  /** A request that took one is passed on, and takes its token there. */
+  giveBack(limit: LimitName, key: string | number): void
   /** What was asked for came, or a part of it. */
   grant(limit: LimitName, key: string | number, count: number): void
 }
@@ -23,11 +25,15 @@ export function createStandbyTokens({ clock }: { readonly clock: Clock }): Stand
   const held = createCache<string, Held>(CALLERS_WITH_TOKENS)
   const nameOf = (limit: LimitName, key: string | number): string => `${limit} ${typeof key} ${key}`
   const hold = (name: string, left: number): void => void held.set(name, { left, until: clock.now() + TOKENS_AHEAD_MS })
+  function heldNow(name: string): Held | undefined {
+    const tokens = held.get(name)
+    return tokens === undefined || tokens.until <= clock.now() ? undefined : tokens
+  }
   return {
     take(limit, key) {
       const name = nameOf(limit, key)
-      const tokens = held.get(name)
-      if (tokens === undefined || tokens.until <= clock.now()) {
+      const tokens = heldNow(name)
+      if (tokens === undefined) {
         hold(name, 0)
         return 'ask'
       }
@@ -37,9 +43,17 @@ export function createStandbyTokens({ clock }: { readonly clock: Clock }): Stand
       if (tokens.left === 0) held.delete(name)
       return 'taken'
     },
+    giveBack(limit, key) {
+      const name = nameOf(limit, key)
+      const tokens = heldNow(name)
+      if (tokens === undefined) hold(name, 1)
+      else tokens.left++
+    },
     grant(limit, key, count) {
       const name = nameOf(limit, key)
-      if (count > 0) hold(name, count)
+      // Some may have been given back meanwhile.
+      const left = count + (heldNow(name)?.left ?? 0)
+      if (left > 0) hold(name, left)
       else held.delete(name)
     },
   }

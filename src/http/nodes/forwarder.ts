@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import { pipeline } from 'node:stream'
 import { nodeProof } from '../../core/signing/node-proof.ts'
-import { FORWARD_PATIENCE_MS, LAST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
+import { FORWARD_PATIENCE_MS, LAST_ANSWERS_MS, LONGEST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
 import { UNIX_PEER } from '../client-address.ts'
 import { askForBody, isBodyWithheld } from '../expect-continue.ts'
 import { discardRest } from '../parting.ts'
@@ -20,6 +20,8 @@ export interface Forwarder {
   free(request: IncomingMessage): void
   /** Whether the node that serves is reached, and ready. */
   reaches(): Promise<boolean>
+  /** How many requests are being passed on, or wait for that. */
+  readonly passing: number
   /** Ends what is on the way: the node that has it serves no more, and may never answer. What can be repeated goes to the next one. */
   giveUp(): void
   /** The same, but for answers that are on their way from a node that gave its place back in peace. */
@@ -56,7 +58,9 @@ const OF_A_HOP = [
   AHEAD,
 ]
 const PROBED = '/health/ready'
-const PROBE_MS = 1_500
+/** How long a connection may take, and the answer of a node that has much to do. */
+const CONNECT_MS = 1_500
+const PROBE_MS = 4_000
 
 type Exchange = readonly [request: IncomingMessage, response: ServerResponse, ahead: TokensAhead | undefined]
 
@@ -71,6 +75,9 @@ export interface ForwarderParts {
 
 export function createForwarder(parts: ForwarderParts): Forwarder {
   let agent = new Agent({ keepAlive: true })
+  /** What was sent by this agent and has no answer yet. */
+  let asked = new Set<ClientRequest>()
+  let passing = 0
   /** Takes back syncs that are not answered yet. */
   const waiting = new Set<() => void>()
   const untilOneServes = createWaitingRoom()
@@ -79,16 +86,17 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
 
   function passOnce(address: string, [request, response, ahead]: Exchange, kept: Buffer | undefined): Promise<Outcome> {
     return new Promise((resolve) => {
-      const { method, url: asked = '/' } = request
-      const isHurried = isFinishing && SYNC.test(asked)
-      const url = isHurried ? asked.replace(PATIENCE, (_all, name: string) => `${name}0`) : asked
+      const { method, url: given = '/' } = request
+      const isHurried = isFinishing && SYNC.test(given)
+      const url = isHurried ? given.replace(PATIENCE, (_all, name: string) => `${name}0`) : given
       const body = isHurried ? withoutPatience(kept) : kept
-      // The node that serves says whether it wants the body.
-      const isWithheld = isBodyWithheld(request)
       const headers = onwardHeaders(request, body, ahead)
-      if (isWithheld) headers.expect = '100-continue'
+      // The node that serves says whether it wants the body: what is sent to one that has just given its place back cannot be sent again.
+      if (body === undefined) headers.expect = '100-continue'
       headers[NODE_PROOF] = nodeProof(parts.secret, passedOn({ method, url, headers }), parts.now())
       const out = send({ ...placeOf(address), method, path: url, headers, agent })
+      const among = asked
+      among.add(out)
       const clientGone = (): void => {
         out.destroy()
         end('answered')
@@ -102,12 +110,12 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
       const end = (outcome: Outcome): void => {
         response.off('close', clientGone)
         waiting.delete(hurry)
+        among.delete(out)
         resolve(outcome)
       }
       let isConnected = false
       whenConnected(out, () => {
         isConnected = true
-        if (body === undefined && !isWithheld) request.pipe(out)
       })
       out.once('continue', () => {
         askForBody(request)
@@ -121,6 +129,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
           return
         }
         waiting.delete(hurry)
+        among.delete(out)
         ahead?.granted(Number(incoming.headers[AHEAD] ?? 0))
         bringBack([incoming, out], [request, response], () => end('answered'))
       })
@@ -154,6 +163,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
     keep,
     free: bodies.free,
     async pass(request, response, { body: kept, ahead } = {}) {
+      passing++
       const body = kept ?? (await keep(request, response))
       try {
         if (response.destroyed || response.writableEnded) return
@@ -161,13 +171,24 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
         discardRest(request)
         answer(response, 503, 'M_UNKNOWN', 'No node serves just now. Send the request again in a few seconds.')
       } finally {
+        passing--
         if (body !== undefined) bodies.free(request)
       }
     },
     reaches: () => isReached(parts),
+    get passing() {
+      return passing
+    },
     turnAway() {
-      setTimeout((before: Agent) => before.destroy(), LAST_ANSWERS_MS, agent).unref()
+      const [before, silent] = [agent, asked]
+      // What has come while this process had to wait for the processor is read first.
+      const takeBack = (): void => {
+        for (const out of silent) out.destroy()
+      }
+      setTimeout(() => setImmediate(takeBack), LAST_ANSWERS_MS).unref()
+      setTimeout(() => before.destroy(), LONGEST_ANSWERS_MS).unref()
       agent = new Agent({ keepAlive: true })
+      asked = new Set()
       untilOneServes.wake()
     },
     giveUp() {
@@ -264,7 +285,7 @@ function whenConnected(out: ReturnType<typeof send>, begin: () => void): void {
       begin()
       return
     }
-    const impatience = setTimeout(() => out.destroy(), PROBE_MS)
+    const impatience = setTimeout(() => out.destroy(), CONNECT_MS)
     socket.once('connect', begin)
     for (const end of ['connect', 'close']) socket.once(end, () => clearTimeout(impatience))
   })

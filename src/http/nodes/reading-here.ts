@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { STANDBY_LAST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
 import type { TokensAhead } from './ahead.ts'
 import type { Forwarder } from './forwarder.ts'
 
@@ -9,8 +10,15 @@ export interface Reading {
   routing(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void
 }
 
-/** Has requests answered here while this node stands by, and knows when the last of them is. */
-export function createReadingHere(forwarder: Forwarder) {
+/**
+ * Has requests answered here while this node stands by, and knows when the last of them is.
+ *
+ * @param lastAnswersMs how long those may take that are under way at the end; shorter in tests
+ */
+export function createReadingHere(
+  forwarder: Pick<Forwarder, 'keep' | 'pass' | 'free'>,
+  lastAnswersMs = STANDBY_LAST_ANSWERS_MS,
+) {
   let reading: Reading | undefined
   let begun = 0
   let ended: (() => void) | undefined
@@ -44,6 +52,7 @@ export function createReadingHere(forwarder: Forwarder) {
   }
 
   return {
+    /** Resolves when it has ended, and what was begun is answered; the last answers are not waited for without end. */
     begin(what: Reading): Promise<void> {
       reading = what
       return new Promise((resolve) => {
@@ -65,6 +74,7 @@ export function createReadingHere(forwarder: Forwarder) {
     end(): void {
       reading = undefined
       settle()
+      setTimeout(() => ended?.(), lastAnswersMs).unref()
     },
   }
 }

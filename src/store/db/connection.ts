@@ -91,6 +91,8 @@ export interface PipelinedOptions {
   readonly prepare?: ((client: pg.Client) => Promise<void>) | undefined
   /** Hears after how many seconds each query was answered or has failed. */
   readonly answered?: ((seconds: number) => void) | undefined
+  /** Called when a connection was lost that had been open. */
+  readonly lost?: (() => void) | undefined
 }
 
 /**
@@ -133,7 +135,9 @@ export class PipelinedConnection implements Reader {
   async #open(): Promise<pg.Client> {
     const client = new pg.Client(this.#config)
     const drop = (): void => {
-      if (this.#client === client) this.#client = undefined
+      if (this.#client !== client) return
+      this.#client = undefined
+      this.#options.lost?.()
     }
     client.on('error', drop)
     client.on('end', drop)
@@ -146,6 +150,13 @@ export class PipelinedConnection implements Reader {
     }
     this.#client = client
     return client
+  }
+
+  /** Has later queries open a new connection. Those that were sent are still answered on the old one. */
+  renew(): void {
+    const client = this.#client
+    this.#client = undefined
+    client?.end().catch(() => {})
   }
 
   async close(): Promise<void> {
@@ -175,6 +186,10 @@ export class PipelinedConnections implements Reader {
     } finally {
       least.waiting -= 1
     }
+  }
+
+  renew(): void {
+    for (const { connection } of this.#connections) connection.renew()
   }
 
   async close(): Promise<void> {

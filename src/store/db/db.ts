@@ -35,8 +35,13 @@ export interface Database extends Reader {
    * machine, the last ones may not have happened, unless a transaction of `tx` was committed after them.
    */
   asyncCommits(): Tx & { close(): Promise<void> }
-  /** Where what decides nothing is read, if there are replicas. */
+  /** Where what decides nothing is read, if there are replicas. Their connections are opened on first use. */
   readonly replicas: Replicas | undefined
+  /**
+   * Another number after a connection for reads was lost. What is read on one connection is never taken back; on the next one, another
+   * server may answer, which lacks the last writes.
+   */
+  era(): number
   /** How many transactions and scans wait for a pool connection. */
   waiting(): number
   pool(): PoolUse
@@ -94,15 +99,22 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: 5_000,
   }
   const config: pg.ClientConfig = { ...options.connection, ...settings }
-  const reads = new PipelinedConnection(config, { answered: observer && ((seconds) => observer.read('read', seconds)) })
-  const answered = observer && ((seconds: number) => observer.read('bulk', seconds))
-  const bulk = new PipelinedConnections(config, { count: BULK_CONNECTIONS, answered })
+  let era = 0
+  const lost = (): void => {
+    era++
+    if (!readsOnly) return
+    // What is read on several connections must be of one server.
+    reads.renew()
+    bulk.renew()
+  }
+  const heard = (kind: 'read' | 'bulk') => observer && ((seconds: number) => observer.read(kind, seconds))
+  const reads: PipelinedConnection = new PipelinedConnection(config, { answered: heard('read'), lost })
+  const bulk = new PipelinedConnections(config, { count: BULK_CONNECTIONS, answered: heard('bulk'), lost })
   const owned: { close(): Promise<void> }[] = [reads, bulk]
   const pool = new pg.Pool({ ...config, pipeline: true, types: WIRE_TYPES, max: options.poolSize } as pg.PoolConfig)
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', () => {})
-  const replicas = options.replicas && replicasOf(options.replicas, settings, reads)
-  if (replicas !== undefined) owned.push(replicas)
+  let replicas: Replicas | undefined
 
   return {
     query: (text, values) => reads.query(text, values),
@@ -128,7 +140,14 @@ export function openDatabase(options: DatabaseOptions): Database {
         mayWrite === undefined || mayWrite() ? connection.query(text, values) : Promise.reject(unavailable())
       return { query, close: () => connection.close() } as Tx & { close(): Promise<void> }
     },
-    replicas,
+    get replicas() {
+      if (replicas === undefined && options.replicas !== undefined) {
+        replicas = replicasOf(options.replicas, settings, reads)
+        if (replicas !== undefined) owned.push(replicas)
+      }
+      return replicas
+    },
+    era: () => era,
     waiting: () => pool.waitingCount,
     pool: () => ({ open: pool.totalCount, idle: pool.idleCount }),
     async close() {

@@ -43,7 +43,10 @@ export function traceDatabase(db: Database, trace: TraceStatement): Database {
       const { query: write } = reader('writer without sync', connection)
       return { query: write, close: () => connection.close() } as Tx & { close(): Promise<void> }
     },
-    replicas: db.replicas,
+    get replicas() {
+      return db.replicas
+    },
+    era: db.era,
     waiting: db.waiting,
     pool: db.pool,
     close: db.close,

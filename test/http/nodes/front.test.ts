@@ -247,6 +247,19 @@ describe('a node that stands by', () => {
     expect(await (await also).json()).toMatchObject({ url: '/two', body: 'once' })
   })
 
+  it('has a request with a long body wait for a node that is about to serve, and sends it none before', async () => {
+    second.front.passTo(first.front.address)
+    let asked = 0
+    first.front.server.on('checkContinue', () => asked++)
+    const body = 'x'.repeat(300_000)
+    const waiting = fetch(`${second.url}/long`, { method: 'POST', body })
+    await waitUntil('a first try', () => asked > 1)
+    first.front.serve(echo, always)
+    const answer = await waiting
+    expect(answer.status).toBe(201)
+    expect(await answer.json()).toMatchObject({ url: '/long', body })
+  })
+
   it('goes to another node when the first one is gone', async () => {
     first.front.serve(echo, always)
     second.front.passTo(first.front.address)

@@ -4,10 +4,11 @@ import type { RoomId, ServerName } from '../../../src/core/ids.ts'
 import { createCurrentRooms } from '../../../src/domain/rooms/read/current-rooms.ts'
 import type { Room } from '../../../src/domain/rooms/room/room.ts'
 import { OnlyWhereServed } from '../../../src/domain/standby/only-where-served.ts'
-import type { Database } from '../../../src/store/db/db.ts'
+import { type Database, openDatabase } from '../../../src/store/db/db.ts'
 import { type Account, type Api, createRoom, join, openApi, register } from '../../support/api.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
 import { SOURCES } from '../../support/sources.ts'
+import { waitUntil } from '../../support/wait.ts'
 
 let server: TestServer
 let api: Api
@@ -31,8 +32,7 @@ const setTopic = (topic: string) =>
   api.call('PUT', `/rooms/${encodeURIComponent(room)}/state/m.room.topic/`, { token: alice.token, body: { topic } })
 
 /** @param betweenReads called after the head of a room was read, before the rest of it is */
-function roomsWith(betweenReads: () => Promise<unknown> = async () => undefined) {
-  const { db } = server.database
+function roomsWith(betweenReads: () => Promise<unknown> = async () => undefined, db = server.database.db) {
   let loads = 0
   const watched: Database = {
     ...db,
@@ -100,6 +100,27 @@ describe('a room at a node that stands by', () => {
     const members = [...(read?.localMembers.values() ?? [])].map(({ userId }) => userId)
     expect(members.sort()).toEqual([alice.userId, bob.userId])
     expect((await read?.stateEvent('m.room.member', bob.userId))?.content.membership).toBe('join')
+  })
+
+  it('is read again after the connection was lost: another server may use the version for another write', async () => {
+    const name = 'a reader of this test'
+    const db = openDatabase({ connection: server.database.connection, poolSize: 1, readsOnly: true, name })
+    const { find } = roomsWith(undefined, db)
+    const version = await headVersion()
+    let copy = await find(room)
+    // Any of its connections: what is read on several must be of one server.
+    for (const reader of [db, db.bulk]) {
+      expect(await find(room)).toBe(copy)
+      const [session] = await reader.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      await server.database.db.query('SELECT pg_terminate_backend($1, 10000) AS ended', [session!.pid])
+      // It is noticed a moment later.
+      copy = await waitUntil('another copy', async () => {
+        const read = await find(room).catch(() => undefined)
+        return read !== copy && read
+      })
+    }
+    expect(copy?.committed.version).toBe(version)
+    await db.close()
   })
 
   it('is passed on while it is written all the time', async () => {

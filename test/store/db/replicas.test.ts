@@ -1,9 +1,11 @@
+import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { examineReplicas } from '../../../src/cli/doctor/replicas.ts'
 import { type Database, openDatabase } from '../../../src/store/db/db.ts'
 import { prepareDatabase } from '../../../src/store/db/prepare.ts'
 import type { ReplicaState } from '../../../src/store/db/replicas.ts'
+import { traceDatabase } from '../../../src/store/db/traced-database.ts'
 import { searches, surveys, wholeTables } from '../../../src/store/db/whole-tables.ts'
 import { startCuttable } from '../../support/cuttable.ts'
 import { MIGRATIONS } from '../../support/database.ts'
@@ -44,6 +46,28 @@ async function atReplica(work: (client: pg.Client) => Promise<unknown>): Promise
   await client.connect()
   await work(client).finally(() => client.end())
 }
+
+test('nothing connects to a replica before somebody reads there', async () => {
+  let connections = 0
+  const listener = createServer((socket) => {
+    connections++
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+  const urls = [`postgres://hearth@127.0.0.1:${(listener.address() as AddressInfo).port}/hearth`]
+  const opened = openDatabase({
+    connection: servers.primary.connection,
+    poolSize: 1,
+    replicas: { urls, heard: () => {} },
+  })
+  const traced = traceDatabase(opened, (_name, _attributes, work) => work())
+  for (let n = 0; n < 50; n++) await traced.query('SELECT 1 AS one')
+  expect(connections).toBe(0)
+  expect(traced.replicas?.states()).toHaveLength(1)
+  await waitUntil('a connection to it', () => connections > 0)
+  await opened.close()
+  listener.close()
+})
 
 test('a survey is answered by the replica, and has all that was committed before it was asked', async () => {
   const before = state().reads
@@ -164,6 +188,7 @@ test('what is no replica of this database is never used, and the doctor says why
     poolSize: 1,
     replicas: { urls: [url, another], heard: (_name, whyNot = '') => void found.push(whyNot) },
   })
+  expect(wrong.replicas?.states()).toHaveLength(2)
   await waitUntil('both', () => found.length === 2)
   expect(found.sort()).toEqual(['it has no database of this server', 'it is no replica: it takes writes itself'])
   expect(await surveys(wrong).query(WHERE)).toEqual([{ is_replica: false }])

@@ -29,7 +29,8 @@ export interface Ending {
 /** Where a node takes requests, and whether it serves them or passes them on. */
 export type Up = Extract<News, { kind: 'up' }>
 
-const STOP_PATIENCE_MS = 15_000
+/** More than one takes that waits for the next one to serve. */
+const STOP_PATIENCE_MS = 25_000
 const ANSWER_MS = 3_000
 
 /** All nodes accept connections from the same sockets: one that hangs, or is killed, has none on its way to it. */

@@ -10,9 +10,15 @@ import type { Room } from '../room/room.ts'
 import { createRoomLoader, type RoomLoaderParts } from '../room/room-loader.ts'
 import type { RoomMemory } from '../room/room-memory.ts'
 
+/** A version of a room, and when it was read: after a lost connection, the database may use the same version for another write. */
+interface Version {
+  readonly stamp: RoomStamp
+  readonly era: number
+}
+
 /** A room as it was after one write of it, with everything that was read of it since. */
 export interface CurrentRoom<View> {
-  readonly stamp: string
+  readonly version: string
   readonly room: Room
   readonly events: EventCache
   readonly view: View
@@ -33,7 +39,8 @@ const MAX_LOADS = 3
 /**
  * Rooms as a node that stands by reads them. It hears of no write, so each request first asks the database for the version of the room's
  * head, which every write of the room raises. What is in memory of the room is kept under that version: under another one, it is another
- * room, of which all is read anew. So nothing that was read before a write is shown after it.
+ * room, of which all is read anew. So nothing that was read before a write is shown after it. Nor is anything that was read before a
+ * connection to the database was lost: another server may answer then, on which the last writes never happened.
  *
  * @returns what reads the room; undefined if this server does not know the room
  * @throws OnlyWhereServed for a room whose members are still being fetched, and for one that is large or is written too often
@@ -49,60 +56,63 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
   /** Rooms that are read anew after each write at too great a cost. */
   const large = createCache<number, true>(LARGE_ROOMS_REMEMBERED)
 
-  const stamps = perTick(async (roomIds: readonly RoomId[]) => {
+  const versions = perTick(async (roomIds: readonly RoomId[]) => {
+    const era = db.era()
     const rows = await findRoomStamps(db, roomIds)
-    return new Map(rows.map((row) => [row.room_id, row]))
+    return new Map(rows.map((stamp): [RoomId, Version] => [stamp.room_id, { stamp, era }]))
   })
-  const stampOf = async (roomId: RoomId): Promise<RoomStamp | undefined> => (await stamps([roomId])).get(roomId)
+  const versionOf = async (roomId: RoomId): Promise<Version | undefined> => (await versions([roomId])).get(roomId)
 
   /** Its parts are read by several queries. If none was written meanwhile, they are of one moment. */
-  async function load(first: RoomStamp): Promise<CurrentRoom<View>> {
-    let stamp = first
+  async function load(first: Version): Promise<CurrentRoom<View>> {
+    let version = first
+    const { room_id, room_nid } = first.stamp
     for (let loads = 0; loads < MAX_LOADS; loads++) {
       const events = createEventCache({ db, budget })
       const loadRooms = createRoomLoader({ db, events, serverName, partialStateRooms: { of: () => undefined } })
-      const room = (await loadRooms([stamp.room_nid])).get(stamp.room_nid)
-      const after = await stampOf(first.room_id)
-      if (room === undefined || after === undefined || after.lacks_members) break
+      const room = (await loadRooms([room_nid])).get(room_nid)
+      const after = await versionOf(room_id)
+      if (room === undefined || after === undefined || after.stamp.lacks_members) break
       const isLarge = room.bytes > MAX_STANDBY_ROOM_BYTES
       // Also one that is written so often that no copy of it is ever true.
       if (isLarge) large.set(room.nid, true)
-      if (textOf(after) === textOf(stamp)) return keep(room, textOf(stamp), events)
+      if (textOf(after) === textOf(version)) return keep(room, textOf(version), events)
       if (isLarge) break
-      stamp = after
+      version = after
     }
     throw new OnlyWhereServed('the room is written too often to be read here')
   }
 
-  function keep(room: Room, stamp: string, events: EventCache): CurrentRoom<View> {
-    const current = { stamp, room, events, view: viewOf(room, events) }
+  function keep(room: Room, version: string, events: EventCache): CurrentRoom<View> {
+    const current = { version, room, events, view: viewOf(room, events) }
     // Nobody begins to read the older copy any more.
     copies.peek(room.nid)?.events.forgetAll()
     copies.set(room.nid, current)
     return current
   }
 
-  async function loadOnce(stamp: RoomStamp): Promise<CurrentRoom<View>> {
-    const text = textOf(stamp)
+  async function loadOnce(version: Version): Promise<CurrentRoom<View>> {
+    const text = textOf(version)
     let promise = loading.get(text)
     if (promise === undefined) {
-      promise = load(stamp).finally(() => loading.delete(text))
+      promise = load(version).finally(() => loading.delete(text))
       loading.set(text, promise)
     }
     return promise
   }
 
   return async (roomId) => {
-    const stamp = await stampOf(roomId)
-    if (stamp === undefined) return undefined
+    const version = await versionOf(roomId)
+    if (version === undefined) return undefined
+    const { stamp } = version
     if (stamp.lacks_members) throw new OnlyWhereServed('the members of the room are still being fetched')
     const known = copies.get(stamp.room_nid)
-    if (known?.stamp === textOf(stamp)) return known.view
+    if (known?.version === textOf(version)) return known.view
     if (large.get(stamp.room_nid)) throw new OnlyWhereServed('the room is too large to be read again after each write')
-    return (await loadOnce(stamp)).view
+    return (await loadOnce(version)).view
   }
 }
 
-function textOf({ room_nid, head_version, purged_to }: RoomStamp): string {
-  return `${room_nid} ${head_version} ${purged_to}`
+function textOf({ era, stamp: { room_nid, head_version, purged_to } }: Version): string {
+  return `${era} ${room_nid} ${head_version} ${purged_to}`
 }
