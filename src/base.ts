@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ClientConfig } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from './config/schema.ts'
+import { sharedValues } from './config/shared-options.ts'
 import { compileServerPolicy, type ServerPolicy } from './core/server-policy.ts'
 import { createSessions } from './domain/accounts/sessions.ts'
 import { type Diagnostics, NO_DIAGNOSTICS } from './domain/admin/diagnostics.ts'
@@ -97,6 +98,7 @@ export async function openBase(options: ContextOptions, amongNodes?: AmongNodes)
   const { holder, tracing } = options
   const own = await ownFacts({
     config,
+    sharedValues,
     address: amongNodes?.address,
     signingKey,
     identityKeys,

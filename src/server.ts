@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { AmongNodes, Context, ContextOptions } from './base.ts'
 import type { CertificateFiles } from './cli/serve/certificate.ts'
 import { answerHealth, type Health } from './cli/serve/health.ts'
+import { sharedValues } from './config/shared-options.ts'
 import { meetNodes, StandByEnded } from './domain/cluster/join.ts'
 import { ownFacts } from './domain/cluster/own-facts.ts'
 import type { Services } from './domain/services.ts'
@@ -176,7 +177,14 @@ function running(options: ServerOptions, { context, app, listeners, front }: Bui
 async function fitAmongNodes(options: ServerOptions): Promise<void> {
   const { config, connection, signingKey, identityKeys, version } = options
   if (config.cluster.secret === undefined) return
-  const own = await ownFacts({ config, signingKey, identityKeys, version, random: { bytes: randomBytes } })
+  const own = await ownFacts({
+    config,
+    sharedValues,
+    signingKey,
+    identityKeys,
+    version,
+    random: { bytes: randomBytes },
+  })
   const db = openDatabase({ connection, poolSize: 1 })
   try {
     await meetNodes(db, own)

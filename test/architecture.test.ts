@@ -239,7 +239,7 @@ test('core has no clock, no randomness and no I/O', () => {
 
 /** Who opens sockets: the one guarded client with its tunnels, mail (to the operator's own server), listeners, and nodes to each other. */
 const CONNECTS =
-  /^(?:outbound\/(?:connections|mail|proxy\/tunnel)|cli\/doctor\/turn-probe|http\/(?:https|unix-socket|listeners|nodes\/(?:front|forwarder))|cli\/serve\/metrics-listener|store\/embedded\/lock)\.ts$/
+  /^(?:outbound\/(?:connections|mail|proxy\/tunnel)|cli\/doctor\/turn-probe|http\/(?:https|unix-socket|listeners|nodes\/(?:front|forwarder|outgoing))|cli\/serve\/metrics-listener|store\/embedded\/lock)\.ts$/
 
 test('nobody makes a connection past the guard of addresses', () => {
   const others = SOURCES.filter(({ name }) => !CONNECTS.test(name))

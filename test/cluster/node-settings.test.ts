@@ -2,11 +2,12 @@ import { expect, it } from 'vitest'
 import { createLiveConfig } from '../../src/config/live.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { OPTIONS } from '../../src/config/options.ts'
+import { sharedValues } from '../../src/config/shared-options.ts'
 import { differingOptions, settingsOf } from '../../src/domain/cluster/node-settings.ts'
 
 const SECRET = 'a secret that all nodes of a test have'
 const configOf = (values: object, directory = '/x') => loadConfig({ values, directory }).config
-const said = (values: object, directory?: string) => settingsOf(configOf(values, directory), SECRET)()
+const said = (values: object, directory?: string) => settingsOf(configOf(values, directory), sharedValues, SECRET)()
 const differ = (one: object, other: object) => differingOptions(said(one), said(other))
 
 it('nodes share each option that is not marked as one of a node', () => {
@@ -58,14 +59,14 @@ it('what is of a machine may differ, and where a file is; but not whether there 
 it('nothing is said of the values, and an option that only one release knows counts as different', () => {
   const text = said({ registration: { token: 'canary', shared_secret: 'canary-canary-canary' } })
   expect(text).not.toContain('canary')
-  const other = settingsOf(configOf({ registration: { token: 'canary' } }), 'another secret')()
+  const other = settingsOf(configOf({ registration: { token: 'canary' } }), sharedValues, 'another secret')()
   expect(text).not.toContain(JSON.parse(other)['registration.token'])
   expect(differingOptions('{}', '{"new.option":"x"}')).toEqual(['new.option'])
 })
 
 it('an option that changes while the server runs is said as it is then', () => {
   const live = createLiveConfig(configOf({}))
-  const settings = settingsOf(live.config, SECRET)
+  const settings = settingsOf(live.config, sharedValues, SECRET)
   const before = settings()
   expect(settings()).toBe(before)
   live.use(configOf({ rate_limits: { enabled: false } }))

@@ -5,11 +5,12 @@ import type { Random } from '../clock.ts'
 import type { OwnSigningKey } from '../federation/own-signing-key.ts'
 import type { IdentityKeyRing } from '../identity/keys.ts'
 import { filePlaceOf } from './file-place.ts'
-import { settingsOf } from './node-settings.ts'
+import { type SharedValues, settingsOf } from './node-settings.ts'
 
 /** What this process says of itself to the other nodes. Keys and settings are those in use at the moment when they are read. */
 export async function ownFacts(parts: {
   readonly config: Config
+  readonly sharedValues: SharedValues
   /** Where it listens for other nodes; alone, where it listens for clients. */
   readonly address?: string | undefined
   readonly signingKey: Pick<OwnSigningKey, 'keyId' | 'publicKey'>
@@ -24,7 +25,7 @@ export async function ownFacts(parts: {
   // An identity service alone has no files.
   const hasFiles = secret !== undefined && config.roles.includes('client')
   const files = hasFiles ? await filePlaceOf(config, random) : ''
-  const settings = secret === undefined ? () => '{}' : settingsOf(config, secret)
+  const settings = secret === undefined ? () => '{}' : settingsOf(config, parts.sharedValues, secret)
   return {
     holder: parts.holder ?? random.bytes(8).toString('hex'),
     // Where a command that works in place of a server listens, nobody does: nothing may be passed on to it.

@@ -1,13 +1,14 @@
-import { Agent, type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
+import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import { pipeline } from 'node:stream'
 import { nodeProof } from '../../core/signing/node-proof.ts'
-import { FORWARD_PATIENCE_MS, LAST_ANSWERS_MS, LONGEST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
+import { FORWARD_PATIENCE_MS } from '../../domain/limits/cluster.ts'
 import { UNIX_PEER } from '../client-address.ts'
 import { askForBody, isBodyWithheld } from '../expect-continue.ts'
 import { discardRest } from '../parting.ts'
 import { AHEAD, type TokensAhead } from './ahead.ts'
 import { createKeptBodies, type KeptBodies, TooSlow } from './kept-bodies.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
+import { createOutgoing } from './outgoing.ts'
 import { createWaitingRoom } from './waiting-room.ts'
 
 /** Passes whole requests on to the node that serves. */
@@ -74,9 +75,7 @@ export interface ForwarderParts {
 }
 
 export function createForwarder(parts: ForwarderParts): Forwarder {
-  let agent = new Agent({ keepAlive: true })
-  /** What was sent by this agent and has no answer yet. */
-  let asked = new Set<ClientRequest>()
+  const outgoing = createOutgoing()
   let passing = 0
   /** Takes back syncs that are not answered yet. */
   const waiting = new Set<() => void>()
@@ -94,9 +93,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
       // The node that serves says whether it wants the body: what is sent to one that has just given its place back cannot be sent again.
       if (body === undefined) headers.expect = '100-continue'
       headers[NODE_PROOF] = nodeProof(parts.secret, passedOn({ method, url, headers }), parts.now())
-      const out = send({ ...placeOf(address), method, path: url, headers, agent })
-      const among = asked
-      among.add(out)
+      const { out, heard } = outgoing.send({ ...placeOf(address), method, path: url, headers })
       const clientGone = (): void => {
         out.destroy()
         end('answered')
@@ -110,7 +107,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
       const end = (outcome: Outcome): void => {
         response.off('close', clientGone)
         waiting.delete(hurry)
-        among.delete(out)
+        heard()
         resolve(outcome)
       }
       let isConnected = false
@@ -129,7 +126,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
           return
         }
         waiting.delete(hurry)
-        among.delete(out)
+        heard()
         ahead?.granted(Number(incoming.headers[AHEAD] ?? 0))
         bringBack([incoming, out], [request, response], () => end('answered'))
       })
@@ -180,19 +177,11 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
       return passing
     },
     turnAway() {
-      const [before, silent] = [agent, asked]
-      // What has come while this process had to wait for the processor is read first.
-      const takeBack = (): void => {
-        for (const out of silent) out.destroy()
-      }
-      setTimeout(() => setImmediate(takeBack), LAST_ANSWERS_MS).unref()
-      setTimeout(() => before.destroy(), LONGEST_ANSWERS_MS).unref()
-      agent = new Agent({ keepAlive: true })
-      asked = new Set()
+      outgoing.turnAway()
       untilOneServes.wake()
     },
     giveUp() {
-      agent.destroy()
+      outgoing.giveUp()
       untilOneServes.wake()
     },
     finish() {

@@ -1,0 +1,42 @@
+import { Agent, type ClientRequest, type RequestOptions, request } from 'node:http'
+import { LAST_ANSWERS_MS, LONGEST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
+
+/** Requests on their way to the node that serves, and the connections that they share. */
+export interface Outgoing {
+  send(options: RequestOptions): Sent
+  /** Another node serves: what the one before has not begun to answer soon is taken back, and the rest ends later. */
+  turnAway(): void
+  /** Ends all at once. */
+  giveUp(): void
+}
+
+export interface Sent {
+  readonly out: ClientRequest
+  /** To be called when its answer begins, or when none comes. */
+  heard(): void
+}
+
+export function createOutgoing(): Outgoing {
+  let agent = new Agent({ keepAlive: true })
+  let unheard = new Set<ClientRequest>()
+  return {
+    send(options) {
+      const among = unheard
+      const out = request({ ...options, agent })
+      among.add(out)
+      return { out, heard: () => void among.delete(out) }
+    },
+    turnAway() {
+      const [before, waiting] = [agent, unheard]
+      const takeBack = (): void => {
+        for (const out of waiting) out.destroy()
+      }
+      // What has come while this process had to wait for the processor is read first.
+      setTimeout(() => setImmediate(takeBack), LAST_ANSWERS_MS).unref()
+      setTimeout(() => before.destroy(), LONGEST_ANSWERS_MS).unref()
+      agent = new Agent({ keepAlive: true })
+      unheard = new Set()
+    },
+    giveUp: () => agent.destroy(),
+  }
+}
