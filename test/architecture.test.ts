@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { functionLengths } from './support/function-lengths.ts'
-import { SOURCES, TEST_SOURCES } from './support/sources.ts'
+import { SOURCES, type Source, TEST_SOURCES } from './support/sources.ts'
 
 /** Which folders of src/ each one may import from, besides itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -123,6 +123,112 @@ function cycleFrom(start: string, edges: ReadonlyMap<string, readonly string[]>)
   }
   return undefined
 }
+
+/** What the rules of this part read of a file. */
+type Placed = Pick<Source, 'name' | 'layer' | 'code' | 'imports'>
+
+/** From where a file of domain/ is imported: folders of domain/ and files beside them, other layers, files at the top. */
+function placesThatImport(file: string, sources: readonly Placed[]): string[] {
+  const importers = sources.filter(({ imports }) => imports.some(({ target }) => target === file))
+  return [...new Set(importers.map(({ name, layer }) => (layer === 'domain' ? domainPlaceOf(name) : layer || name)))]
+}
+
+function domainPlaceOf(name: string): string {
+  const [, folder, inside] = name.split('/')
+  return inside === undefined ? name : `domain/${folder}`
+}
+
+/** The files beside the folders of domain/ that serve one place alone, and where they belong. */
+function astrayInDomain(sources: readonly Placed[]): string[] {
+  const beside = sources.filter(({ name }) => /^domain\/[^/]+$/.test(name))
+  return beside.flatMap(({ name }) => {
+    const [place = '', ...others] = placesThatImport(name, sources)
+    if (place === '') return [`${name}: nothing imports it`]
+    return others.length > 0 ? [] : [`${name}: only ${place} imports it`]
+  })
+}
+
+function unimported(sources: readonly Placed[]): string[] {
+  const imported = new Set(sources.flatMap(({ imports }) => imports.map(({ target }) => target)))
+  return sources.map(({ name }) => name).filter((name) => !imported.has(name) && !BEGINNINGS.has(name))
+}
+
+/** The files with which a program begins. */
+const BEGINNINGS = new Set(['main.ts', 'console/main.tsx'])
+
+const besideFolders = (sources: readonly Placed[]) =>
+  sources.map(({ name }) => name).filter((name) => /^(?:store|routes)\/[^/]+$/.test(name))
+
+const SQL = /[`'"]\s*(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH) [a-z"*($][^`'"\n]*/g
+/** Beside store/: the copy of whole databases, and the commands. `SELECT 1` asks whether a database answers. */
+const MAY_QUERY = /^(?:store|cli|domain\/backup)\//
+const strayQueries = (sources: readonly Source[]) =>
+  offenders(
+    SQL,
+    sources.filter(({ name }) => !MAY_QUERY.test(name)),
+  )
+
+describe('a file that imports nothing has its place too', () => {
+  test('in domain/: with what it is for, or beside the folders if it serves several', () => {
+    const advice = 'move it into the folder that imports it; one that nothing imports, into the folder of its subject'
+    expect(astrayInDomain(SOURCES), advice).toEqual([])
+  })
+
+  test('in store/ and routes/: in a folder', () => {
+    const advice = 'put it into the folder of its tables in store/, or of its role in routes/'
+    expect(besideFolders(SOURCES), advice).toEqual([])
+  })
+
+  test('in every layer: where something imports it', () => {
+    expect(unimported(SOURCES), 'import it where it is used, or remove it').toEqual([])
+  })
+
+  test('and SQL is in store/', () => {
+    expect(strayQueries(SOURCES), 'make it a function of a module of store/').toEqual([])
+  })
+
+  test('and only http/ and what begins the server know the framework, only store/ and the commands the database', () => {
+    const others = (may: RegExp) => SOURCES.filter(({ name }) => !may.test(name))
+    const knowsHttp = /^(?:http\/|(?:app|server|stopping|identity-alone)\.ts$)/
+    expect(offenders(/from '@?fastify[^']*'/g, others(knowsHttp)), 'take what http/ made of the request').toEqual([])
+    const isType = /(?<!import type [^;']*)from 'pg(?:-[^']*)?'/g
+    expect(offenders(isType, others(/^(?:store|cli)\//)), 'take a Reader or a Tx').toEqual([])
+  })
+
+  const file = (name: string, ...targets: readonly string[]): Source => {
+    const layer = name.includes('/') ? name.slice(0, name.indexOf('/')) : ''
+    const imports = targets.map((target) => ({ target, isType: false }))
+    return { name, layer, imports, code: '', text: '', lines: 1 }
+  }
+
+  test.each([
+    ['nothing imports', [], ['domain/x.ts: nothing imports it']],
+    ['one folder imports', ['domain/sync/a.ts', 'domain/sync/b/c.ts'], ['domain/x.ts: only domain/sync imports it']],
+    ['one layer imports', ['http/a.ts'], ['domain/x.ts: only http imports it']],
+    ['two folders import', ['domain/sync/a.ts', 'domain/push/a.ts'], []],
+    ['a folder and a layer import', ['domain/sync/a.ts', 'http/a.ts'], []],
+  ])('one in domain/ that %s', (_what, importers, found) => {
+    const sources = [file('domain/x.ts'), ...importers.map((name) => file(name, 'domain/x.ts'))]
+    expect(astrayInDomain(sources)).toEqual(found)
+  })
+
+  test.each(['store/x.ts', 'routes/x.ts'])('%s is found', (name) => {
+    expect(besideFolders([file(name), file('store/rooms/x.ts'), file('routes/client/role.ts')])).toEqual([name])
+  })
+
+  test.each(['core/x.ts', 'http/x.ts', 'store/rooms/x.ts', 'routes/client/rooms/x.ts'])(
+    'a lone %s is found',
+    (name) => {
+      expect(unimported([file('main.ts', 'app.ts'), file('app.ts'), file(name)])).toEqual([name])
+    },
+  )
+
+  test('SQL elsewhere is found', () => {
+    const code = 'const text = `SELECT room_nid FROM room`'
+    expect(strayQueries([{ ...file('domain/rooms/x.ts'), code }])).toHaveLength(1)
+    expect(strayQueries([{ ...file('store/rooms/x.ts'), code }])).toEqual([])
+  })
+})
 
 /** Words of our own for what the field has a word for: `docs/GLOSSARY.md`. They are parts of names: `filling` is one of `isFilling`. */
 const RETIRED: readonly (readonly [words: readonly string[], instead: string])[] = [

@@ -1,6 +1,6 @@
-import { allOf } from '../../all-of.ts'
 import type { Clock } from '../../clock.ts'
 import type { Ignored } from '../../rooms/read/ignored-users.ts'
+import { allOf } from '../all-of.ts'
 import type { SyncSources } from '../sources.ts'
 import type { StreamPosition } from '../token.ts'
 import { classicRequest, type SlidingLook } from './look.ts'

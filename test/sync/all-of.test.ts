@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { allOf } from '../../src/domain/all-of.ts'
+import { allOf } from '../../src/domain/sync/all-of.ts'
 
 test('is ready at once where nothing is to be waited for, and otherwise a promise', async () => {
   expect(allOf([1, 'two', undefined])).toEqual([1, 'two', undefined])
