@@ -10,7 +10,7 @@ import { ArrivingBodies } from './arriving-bodies.ts'
 import { BodyBudget, type HeldBody } from './body-budget.ts'
 import type { AddressReader } from './client-address.ts'
 import { askForBody } from './expect-continue.ts'
-import { GrowingBytes } from './growing-bytes.ts'
+import { BodyBytes } from './growing-bytes.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,7 +35,6 @@ export interface BodyIntake {
 
 const SECOND_MS = 1_000
 const RETRY_AFTER_MS = 3_000
-const EMPTY = Buffer.alloc(0)
 
 const REFUSALS: Readonly<Record<BodyRefusal, () => ProtocolError>> = {
   'too long': () => new ProtocolError('M_TOO_LARGE', 'The request body is too large.'),
@@ -100,33 +99,27 @@ export function createBodyIntake(deps: {
       }
       askForBody(source)
       const announced = announcedBytes(raw)
-      let first: Buffer = EMPTY
-      let longer: GrowingBytes | undefined
+      const pieces = new BodyBytes(announced > 0 ? announced : maxBodyBytes, heldBody !== undefined)
       const body = { bytes: 0, seconds: 0, isFile: false, tooSlow: () => end(refused('too slow')) }
 
       function take(chunk: Buffer): void {
-        const before = body.bytes
-        const after = before + chunk.length
+        const after = body.bytes + chunk.length
         const refusal = after > maxBodyBytes ? 'too long' : charge(heldBody, chunk.length)
         if (refusal !== undefined) {
+          pieces.discard(chunk)
           end(refused(refusal))
           return
         }
         body.bytes = after
-        if (before === 0) {
-          first = chunk
-          return
-        }
         try {
-          longer ??= growing(first, announced > 0 ? announced : maxBodyBytes)
-          longer.append(chunk)
+          pieces.append(chunk)
         } catch {
           // The system gives no more memory; thrown in this listener, the error would end the process.
           end(refused('everybody'))
         }
       }
       function arrived(): void {
-        end(null, longer?.taken() ?? first)
+        end(null, pieces.taken())
       }
       function brokeOff(): void {
         end(new ProtocolError('M_UNKNOWN', 'The request broke off.', { status: 400 }))
@@ -136,7 +129,7 @@ export function createBodyIntake(deps: {
         arriving.leave(body)
         if (heldBody === undefined) budget.giveShort(body.bytes)
         else if (error !== null) budget.giveLong(heldBody)
-        longer?.free()
+        pieces.free()
         raw.isLate = body.seconds > 0
         done(error, bytes)
       }
@@ -163,12 +156,6 @@ export function createBodyIntake(deps: {
       }
     },
   }
-}
-
-function growing(first: Buffer, most: number): GrowingBytes {
-  const bytes = new GrowingBytes(most)
-  bytes.append(first)
-  return bytes
 }
 
 /** How long the body says that it is; not a number where it does not say so. */

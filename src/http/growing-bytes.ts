@@ -1,4 +1,5 @@
 import { SMALL_BODY_BYTES } from '../domain/limits.ts'
+import { releaseBytes } from './release-bytes.ts'
 
 /** How much more memory a long body takes at a time. */
 const STEP_BYTES = 256 * 1024
@@ -34,5 +35,56 @@ export class GrowingBytes {
 
   free(): void {
     if (this.#memory.resizable) this.#memory.resize(0)
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
+
+/** A body on its way: a single piece as it came, several as one. */
+export class BodyBytes {
+  readonly #most: number
+  readonly #isLong: boolean
+  #first: Buffer = EMPTY
+  #longer: GrowingBytes | undefined
+
+  /**
+   * @param most how many bytes may come
+   * @param isLong whether the memory of pieces is freed as soon as it is not needed. That of short bodies is not worth it.
+   */
+  constructor(most: number, isLong: boolean) {
+    this.#most = most
+    this.#isLong = isLong
+  }
+
+  /** @throws RangeError if the system gives no more memory */
+  append(piece: Buffer): void {
+    if (this.#longer === undefined) {
+      if (this.#first.length === 0) {
+        this.#first = piece
+        return
+      }
+      this.#longer = new GrowingBytes(this.#most)
+      this.#longer.append(this.#first)
+      this.discard(this.#first)
+    }
+    this.#longer.append(piece)
+    this.discard(piece)
+  }
+
+  /** All that came. It is the caller's, and `free` leaves it alone. */
+  taken(): Buffer {
+    const taken = this.#longer?.taken() ?? this.#first
+    this.#first = EMPTY
+    return taken
+  }
+
+  /** Frees a piece that nobody needs. */
+  discard(piece: Buffer): void {
+    if (this.#isLong && piece.length > 0) releaseBytes(piece)
+  }
+
+  free(): void {
+    this.#longer?.free()
+    this.discard(this.#first)
   }
 }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { SMALL_BODY_BYTES } from '../domain/limits.ts'
 import { isBodyWithheld } from './expect-continue.ts'
+import { releaseBytes } from './release-bytes.ts'
 
 /** How long a client may continue to send a body after the answer: some clients read the answer only after they have sent everything. */
 export const LINGER_MS = 5_000
@@ -18,6 +19,8 @@ export function partWith(reply: FastifyReply): void {
 /** Discards the rest of a body. @returns whether the answer must say `Connection: close` */
 export function discardRest(raw: IncomingMessage): boolean {
   if (raw.complete || raw.destroyed) return false
+  // Others may read it still: then the pieces are theirs.
+  if (raw.listenerCount('data') + raw.listenerCount('readable') === 0) raw.on('data', releaseBytes)
   raw.resume()
   if (Number(raw.headers['content-length']) <= SMALL_BODY_BYTES && !isBodyWithheld(raw)) return false
   const { socket } = raw
