@@ -15,6 +15,7 @@ import { MAX_UNINDEXED_EVENTS, SEARCH_BATCH, SEARCH_OVERLAP } from '../limits/se
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { beginAfterStart, restAfterWork } from '../spare-time.ts'
+import { IndexBacklog } from './index-backlog.ts'
 import { createPauseSwitch } from './pause-switch.ts'
 import type { SearchDesk, SearchSignals } from './search-signals.ts'
 import { createReadSearchTexts } from './search-texts.ts'
@@ -42,12 +43,10 @@ export function createSearchIndex(parts: {
   const { config, db, log } = parts.base
   const { events, searchSignals } = parts.roomBase
   const read = createReadSearchTexts({ db, events })
-  /** Numbers of events that wait, and of those that are redacted. */
-  let waiting = new Set<number>()
+  /** Of what comes, and of what is redacted. */
+  const backlog = new IndexBacklog({ overlap: SEARCH_OVERLAP, most: MAX_UNINDEXED_EVENTS })
   /** Events of which an edit was redacted. */
   let waitingIds = new Set<EventId>()
-  let isBehind = config.search.enabled
-  let position = 0
   let running: Promise<void> | undefined
   const closing = new AbortController()
   const pausing = createPauseSwitch(closing.signal, readAgain)
@@ -58,16 +57,15 @@ export function createSearchIndex(parts: {
     await db.tx(async (tx) => {
       await putSearchTexts(tx, texts)
       await deleteSearchTexts(tx, gone)
-      await setSearchPosition(tx, Math.max(position, upTo))
+      await setSearchPosition(tx, Math.max(backlog.position, upTo))
     })
-    position = Math.max(position, upTo)
+    backlog.advance(upTo)
     await restAfterWork(performance.now() - from, closing.signal)
   }
 
   async function catchUp(): Promise<void> {
-    isBehind = false
-    waiting = new Set()
-    for (let at = position; !pausing.isStopped(); ) {
+    for (let at = 0; !pausing.isStopped(); ) {
+      at = backlog.continueFrom(at)
       const { nids, upTo } = await searchableAfter(db.bulk, at, SEARCH_BATCH)
       if (upTo === undefined) return
       await index(nids, upTo)
@@ -77,12 +75,11 @@ export function createSearchIndex(parts: {
 
   async function follow(): Promise<void> {
     while (!pausing.isStopped()) {
-      if (isBehind) await catchUp()
+      if (backlog.isBehind) await catchUp()
       const ids = [...waitingIds]
       waitingIds = new Set()
-      for (const { nid } of (await events.loadByIds(ids)).values()) waiting.add(nid)
-      const some = [...waiting].slice(0, SEARCH_BATCH)
-      for (const nid of some) waiting.delete(nid)
+      for (const { nid } of (await events.loadByIds(ids)).values()) backlog.add(nid)
+      const some = backlog.take(SEARCH_BATCH)
       if (some.length === 0) return
       await index(some, Math.max(...some))
     }
@@ -94,30 +91,24 @@ export function createSearchIndex(parts: {
       .catch(async (err) => {
         if (closing.signal.aborted) return
         log.warn({ err }, 'events could not be indexed for search; they will be read again')
-        stepBack()
+        backlog.stepBack()
         await pause(PAUSE_AFTER_FAILURE_MS, undefined, { signal: closing.signal, ref: false }).catch(() => {})
       })
       .finally(() => {
         running = undefined
-        if (waiting.size + waitingIds.size > 0 || isBehind) wake()
+        if (waitingIds.size > 0 || !backlog.isEmpty) wake()
       })
   }
 
-  function stepBack(): void {
-    position = Math.max(0, position - SEARCH_OVERLAP)
-    isBehind = true
-  }
-
   function readAgain(): void {
-    stepBack()
+    backlog.stepBack()
     wake()
   }
 
   function add(concerned: readonly RoomEvent[], edited: readonly EventId[]): void {
     if (concerned.length + edited.length === 0) return
-    for (const { nid } of concerned) waiting.add(nid)
+    for (const { nid } of concerned) backlog.add(nid)
     for (const eventId of edited) waitingIds.add(eventId)
-    if (waiting.size > MAX_UNINDEXED_EVENTS) stepBack()
     wake()
   }
 
@@ -129,8 +120,8 @@ export function createSearchIndex(parts: {
         committed: (fresh, redacted, edited) => add([...fresh, ...redacted].filter(concernsSearch), edited),
         missed: readAgain,
       })
-      position = await searchPosition(db)
-      stepBack()
+      backlog.position = await searchPosition(db)
+      backlog.stepBack()
       isStarted = true
       beginAfterStart(wake)
     },
@@ -141,16 +132,17 @@ export function createSearchIndex(parts: {
     async rebuild() {
       mustBeOn(isStarted)
       await db.tx(clearSearch)
-      position = 0
-      readAgain()
+      backlog.readFrom(0)
+      wake()
     },
     setPaused: pausing.set,
     isBusy: () => isStarted && !pausing.isPaused && running !== undefined,
-    behind: () => (running || isBehind ? Math.max(waiting.size, parts.rooms.position() - position) : 0),
+    behind: () =>
+      running || backlog.isBehind ? Math.max(backlog.waiting, parts.rooms.position() - backlog.reached) : 0,
     async progress() {
       mustBeOn(isStarted)
-      const newest = Math.max(position, parts.rooms.position())
-      return { indexed: position, newest, is_done: running === undefined && !isBehind }
+      const { reached: indexed, isBehind } = backlog
+      return { indexed, newest: Math.max(indexed, parts.rooms.position()), is_done: running === undefined && !isBehind }
     },
   }
 }

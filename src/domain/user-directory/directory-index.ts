@@ -8,6 +8,7 @@ import type { LifecyclePart } from '../lifecycle.ts'
 import { DIRECTORY_BATCH, DIRECTORY_OVERLAP, MAX_WAITING_DIRECTORY_EVENTS } from '../limits/user-directory.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
+import { IndexBacklog } from '../search/index-backlog.ts'
 import { createPauseSwitch, type PauseSwitch } from '../search/pause-switch.ts'
 import type { PausableIndex, SearchSignals } from '../search/search-signals.ts'
 import { beginAfterStart, restAfterWork } from '../spare-time.ts'
@@ -34,14 +35,12 @@ export function createDirectoryIndex(parts: {
   const { config, db, log } = parts.base
   const { events, registry, searchSignals } = parts.roomBase
   const read = createDirectoryEntries({ db, serverName: config.server_name, events, registry })
-  let waiting = new Set<number>()
-  let isBehind = true
-  let position = 0
+  const backlog = new IndexBacklog({ overlap: DIRECTORY_OVERLAP, most: MAX_WAITING_DIRECTORY_EVENTS })
   let isStarted = false
   let running: Promise<void> | undefined
   const closing = new AbortController()
   const pausing = createPauseSwitch(closing.signal, () => {
-    stepBack()
+    backlog.stepBack()
     wake()
   })
 
@@ -50,17 +49,16 @@ export function createDirectoryIndex(parts: {
     const write = await read(nids)
     await db.tx(async (tx) => {
       await write(tx)
-      await setDirectoryPosition(tx, Math.max(position, upTo))
+      await setDirectoryPosition(tx, Math.max(backlog.position, upTo))
     })
-    position = Math.max(position, upTo)
+    backlog.advance(upTo)
     await restAfterWork(performance.now() - from, closing.signal)
   }
 
   async function catchUp(): Promise<void> {
-    isBehind = false
-    waiting = new Set()
-    if (position === 0) await enterAccounts(db, pausing, closing.signal)
-    for (let at = position; !pausing.isStopped(); ) {
+    if (backlog.isAnew) await enterAccounts(db, pausing, closing.signal)
+    for (let at = 0; !pausing.isStopped(); ) {
+      at = backlog.continueFrom(at)
       const { nids, upTo } = await directoryEventsAfter(db.bulk, at, DIRECTORY_BATCH)
       if (upTo === undefined) return
       await enter(nids, upTo)
@@ -70,17 +68,11 @@ export function createDirectoryIndex(parts: {
 
   async function follow(): Promise<void> {
     while (!pausing.isStopped()) {
-      if (isBehind) await catchUp()
-      const some = [...waiting].slice(0, DIRECTORY_BATCH)
+      if (backlog.isBehind) await catchUp()
+      const some = backlog.take(DIRECTORY_BATCH)
       if (some.length === 0) return
-      for (const nid of some) waiting.delete(nid)
       await enter(some, Math.max(...some))
     }
-  }
-
-  function stepBack(): void {
-    position = Math.max(0, position - DIRECTORY_OVERLAP)
-    isBehind = true
   }
 
   function wake(): void {
@@ -89,12 +81,12 @@ export function createDirectoryIndex(parts: {
       .catch(async (err) => {
         if (closing.signal.aborted) return
         log.warn({ err }, 'the user directory could not follow the rooms; it reads their events again')
-        stepBack()
+        backlog.stepBack()
         await pause(PAUSE_AFTER_FAILURE_MS, undefined, { signal: closing.signal, ref: false }).catch(() => {})
       })
       .finally(() => {
         running = undefined
-        if (waiting.size > 0 || isBehind) wake()
+        if (!backlog.isEmpty) wake()
       })
   }
 
@@ -103,18 +95,17 @@ export function createDirectoryIndex(parts: {
     async start() {
       if (!config.user_directory.enabled) return
       isStarted = true
-      position = await directoryPosition(db)
-      stepBack()
+      backlog.position = await directoryPosition(db)
+      backlog.stepBack()
       searchSignals.subscribe({
         committed(fresh) {
           const concerned = fresh.filter(concernsDirectory)
           if (concerned.length === 0) return
-          for (const { nid } of concerned) waiting.add(nid)
-          if (waiting.size > MAX_WAITING_DIRECTORY_EVENTS) stepBack()
+          for (const { nid } of concerned) backlog.add(nid)
           wake()
         },
         missed() {
-          stepBack()
+          backlog.stepBack()
           wake()
         },
       })
@@ -129,8 +120,7 @@ export function createDirectoryIndex(parts: {
         throw new ProtocolError('M_FORBIDDEN', 'The user directory is switched off: see user_directory.enabled.')
       }
       await db.tx((tx) => setDirectoryPosition(tx, 0))
-      position = 0
-      isBehind = true
+      backlog.readFrom(0)
       wake()
     },
     setPaused: pausing.set,
