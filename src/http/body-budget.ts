@@ -4,6 +4,8 @@ import { MAX_BODY_BYTES_IN_FLIGHT, MAX_BODY_BYTES_OF_SENDER, MAX_SMALL_BODY_BYTE
 /** The share of a long body in the budget. */
 export interface HeldBody {
   readonly sender: string
+  /** The longest that its endpoint takes: one of this length always fits. */
+  readonly most: number
   bytes: number
 }
 
@@ -12,7 +14,6 @@ export interface HeldBody {
  * a limit for each sender and one for all, and count until their request is answered.
  */
 export class BodyBudget {
-  readonly #ofSender: number
   readonly #ofLong: number
   readonly #senders = new Map<string, number>()
   #long = 0
@@ -20,7 +21,6 @@ export class BodyBudget {
 
   /** @param longest the longest body of any endpoint: one of this length always fits */
   constructor(longest: number) {
-    this.#ofSender = Math.max(MAX_BODY_BYTES_OF_SENDER, longest)
     this.#ofLong = Math.max(MAX_BODY_BYTES_IN_FLIGHT - MAX_SMALL_BODY_BYTES_IN_FLIGHT, longest)
   }
 
@@ -38,14 +38,14 @@ export class BodyBudget {
     this.#short -= bytes
   }
 
-  /** Why so many more bytes of a sender do not fit now; undefined if they do. */
-  refusalOf(sender: string, bytes: number): BodyRefusal | undefined {
-    if ((this.#senders.get(sender) ?? 0) + bytes > this.#ofSender) return 'sender'
+  /** Why so many more bytes of a body do not fit now; undefined if they do. */
+  refusalOf({ sender, most }: HeldBody, bytes: number): BodyRefusal | undefined {
+    if ((this.#senders.get(sender) ?? 0) + bytes > Math.max(MAX_BODY_BYTES_OF_SENDER, most)) return 'sender'
     return this.#long + bytes > this.#ofLong ? 'everybody' : undefined
   }
 
   takeLong(body: HeldBody, bytes: number): BodyRefusal | undefined {
-    const refusal = this.refusalOf(body.sender, bytes)
+    const refusal = this.refusalOf(body, bytes)
     if (refusal !== undefined) return refusal
     this.#senders.set(body.sender, (this.#senders.get(body.sender) ?? 0) + bytes)
     this.#long += bytes

@@ -85,8 +85,8 @@ export function createBodyIntake(deps: {
       const announced = announcedBytes(raw)
       if (announced > maxBytes) throw refused('too long')
       if (announced <= SMALL_BODY_BYTES) return
-      const held = { sender: networkOf(addressOf(raw, deps.addressOf)), bytes: 0 }
-      const refusal = budget.refusalOf(held.sender, announced > 0 ? announced : 0)
+      const held = { sender: networkOf(addressOf(raw, deps.addressOf)), most: maxBytes, bytes: 0 }
+      const refusal = budget.refusalOf(held, announced > 0 ? announced : 0)
       if (refusal !== undefined) throw refused(refusal)
       raw.heldBody = held
       reply.raw.once('close', () => budget.giveLong(held))

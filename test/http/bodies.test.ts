@@ -2,7 +2,11 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { UserId } from '../../src/core/ids.ts'
-import { MAX_BODY_BYTES_OF_SENDER, MAX_SMALL_BODY_BYTES_IN_FLIGHT } from '../../src/domain/limits.ts'
+import {
+  MAX_BODY_BYTES_OF_SENDER,
+  MAX_KEYS_BODY_BYTES,
+  MAX_SMALL_BODY_BYTES_IN_FLIGHT,
+} from '../../src/domain/limits.ts'
 import { createMetrics } from '../../src/domain/metrics.ts'
 import type { Services } from '../../src/domain/services.ts'
 import { BodyBudget } from '../../src/http/body-budget.ts'
@@ -156,7 +160,7 @@ describe('A1: bodies under way', () => {
     for (const { send } of both) send(Buffer.alloc(17 * MIB))
     const { status } = await Promise.race(both.map(({ answer }) => answer()))
     expect(status).toBe(429)
-    expect(await level('hearth_body_bytes')).toBeLessThanOrEqual(MAX_BODY_BYTES_OF_SENDER)
+    expect(await level('hearth_body_bytes')).toBeLessThanOrEqual(MAX_KEYS_BODY_BYTES)
   })
 
   test('A1: are held no longer once their client is gone, also behind a request that waits', async () => {
@@ -182,9 +186,11 @@ describe('A1: bodies under way', () => {
 
   test('A1: are bounded in all, whoever sends them, with a part for short ones', () => {
     const budget = new BodyBudget(30 * MIB)
-    const senders = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((sender) => ({ sender, bytes: 0 }))
+    const senders = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((sender) => ({ sender, most: 30 * MIB, bytes: 0 }))
     expect(senders.map((body) => budget.takeLong(body, 20 * MIB))).toEqual([undefined, undefined, 'everybody'])
     expect(budget.takeLong(senders[0]!, 13 * MIB)).toBe('sender')
+    const shorter = { sender: '192.0.2.1', most: 16 * MIB, bytes: 0 }
+    expect(budget.takeLong(shorter, MAX_BODY_BYTES_OF_SENDER - 20 * MIB + 1)).toBe('sender')
     expect(budget.takeShort(MAX_SMALL_BODY_BYTES_IN_FLIGHT)).toBeUndefined()
     expect(budget.takeShort(1)).toBe('everybody')
     expect(budget.bytes).toBe(56 * MIB)
