@@ -16,6 +16,7 @@ import * as initialSync from './cases/initial-sync.ts'
 import * as keys from './cases/keys.ts'
 import * as loginStorm from './cases/login-storm.ts'
 import * as media from './cases/media.ts'
+import * as nodesSync from './cases/nodes-sync.ts'
 import * as noopSync from './cases/noop-sync.ts'
 import * as passedOn from './cases/passed-on.ts'
 import * as push from './cases/push.ts'
@@ -80,6 +81,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [attackFanOut.BENCHMARK]: attackFanOut.measureAttackFanOut,
   [backup.BENCHMARK]: backup.measureBackup,
   [passedOn.BENCHMARK]: passedOn.measurePassedOn,
+  [nodesSync.BENCHMARK]: nodesSync.measureNodesSync,
 }
 
 async function main(args: string[]): Promise<void> {

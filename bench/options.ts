@@ -27,7 +27,8 @@ export const USAGE = `npm run bench -- [benchmark ...] [options]
 Benchmarks: send, fan-out, initial-sync, register-login, login-storm, sign-ins, idle, soak, noop-sync, storage, room-state, resolution, receive,
 to-device, identity-lookup, keys, media, federation-join, federation-in, federation-out,
 federation-dead, relations, search, user-directory, today, ignored, appservice, push, sliding-start, sliding-noop,
-sliding-fan-out, sliding-crowd, attack-bodies, attack-fan-out, attack-sync, attack-readers, backup, passed-on
+sliding-fan-out, sliding-crowd, attack-bodies, attack-fan-out, attack-sync, attack-readers, backup, passed-on,
+nodes-sync
 (all of them when none is named), and the floor programs alone: floor.
 
   --url http://...          drive this homeserver instead of starting one of ours

@@ -23,6 +23,7 @@ import { openRateLimitOverrides } from './domain/rate-limit-overrides.ts'
 import { createRateLimits } from './domain/rate-limits.ts'
 import { openRestores } from './domain/restores.ts'
 import type { Services } from './domain/services.ts'
+import type { SyncDesk } from './domain/standby/sync-desk.ts'
 import type { Tracing } from './domain/tracing.ts'
 import { createUsers } from './domain/users.ts'
 import { openOutbound } from './outbound/outbound.ts'
@@ -66,6 +67,8 @@ export interface AmongNodes {
 
 export interface Context {
   readonly services: Services
+  /** What looks at the syncs that other nodes hold. */
+  readonly syncDesk?: SyncDesk | undefined
   readonly metrics: Metrics
   readonly tracing: Tracing | undefined
   readonly log: Logger

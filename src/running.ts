@@ -3,6 +3,7 @@ import type { Context } from './base.ts'
 import { startAppservices } from './domain/appservices/appservice-services.ts'
 import { startSending } from './domain/federation/sending-services.ts'
 import { type LifecyclePart, startAll, stopAll } from './domain/lifecycle.ts'
+import { createSyncDesk, type SyncDesk } from './domain/standby/sync-desk.ts'
 import { createPlanAhead } from './domain/sync/plan-ahead.ts'
 import { endpointServices } from './endpoint-services.ts'
 import { identityWorkers } from './identity-role.ts'
@@ -17,6 +18,7 @@ export async function startAreas(plansAhead: boolean, areas: Areas): Promise<Con
   metrics.watch(levelsOf(areas))
   return {
     services: endpointServices(areas),
+    syncDesk: syncDeskOf(areas),
     metrics,
     tracing,
     log,
@@ -27,6 +29,20 @@ export async function startAreas(plansAhead: boolean, areas: Areas): Promise<Con
     isHeld: areas.base.node.isHeld,
     close: () => stopAll(running, log),
   }
+}
+
+function syncDeskOf({ base, accounts, rooms, roomBase, syncBase }: Areas): SyncDesk | undefined {
+  if (base.config.cluster.secret === undefined) return undefined
+  const { sync, now } = rooms.syncing
+  const { userRooms } = roomBase
+  return createSyncDesk({
+    sessions: accounts.sessions,
+    filters: accounts.filters,
+    sync,
+    userRooms,
+    notifier: syncBase.notifier,
+    now,
+  })
 }
 
 /** What runs beside the requests, in the order in which it is started. It is stopped backwards. */

@@ -94,7 +94,7 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
     const { context, app } = await buildServer(options, { address: front.address, standBy: waiting })
     try {
       await app.ready()
-      front.serve(app.routing, context.isHeld)
+      front.serve(app.routing, context.isHeld, context.syncDesk)
       listeners ??= await listen()
       return running(options, { context, app, listeners, front })
     } catch (error) {
@@ -195,7 +195,7 @@ async function fitAmongNodes(options: ServerOptions): Promise<void> {
 
 /** Undefined for a process alone. */
 async function openFrontOf(options: ServerOptions, connections: Connections): Promise<Front | undefined> {
-  const { clock = Date, config, health } = options
+  const { clock = Date, config, health, log } = options
   const { secret, host, port } = config.cluster
   if (secret === undefined) return undefined
   const answersItself = (request: IncomingMessage, response: ServerResponse): boolean => {
@@ -207,7 +207,7 @@ async function openFrontOf(options: ServerOptions, connections: Connections): Pr
     })
     return true
   }
-  return openFront({ secret, host, port, connections, now: () => clock.now(), answersItself })
+  return openFront({ secret, host, port, connections, now: () => clock.now(), log, answersItself })
 }
 
 function mountHealth(app: FastifyInstance, health: Health): void {

@@ -21,6 +21,7 @@ import { createStandbyReader } from './domain/rooms/read/standby-reader.ts'
 import { openRoomMemory } from './domain/rooms/room/room-memory.ts'
 import type { Services } from './domain/services.ts'
 import { OnlyWhereServed } from './domain/standby/only-where-served.ts'
+import { createQuietSyncs } from './domain/standby/quiet-syncs.ts'
 import { createStandbyRest, type StandbyRest } from './domain/standby/rest.ts'
 import type { StandbyServices } from './domain/standby/services.ts'
 import { createStandbySessions } from './domain/standby/sessions.ts'
@@ -33,15 +34,16 @@ import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
 import { type MountDeps, rolePlugin } from './http/mount.ts'
 import type { TokensAhead } from './http/nodes/ahead.ts'
-import { type IsAnywhere, tableOf } from './http/nodes/anywhere.ts'
+import { tableOf } from './http/nodes/anywhere.ts'
+import { createNewsStream } from './http/nodes/news-stream.ts'
+import type { Reading } from './http/nodes/reading-here.ts'
+import { createSyncingHere } from './http/nodes/syncing-here.ts'
 import { createServer, type Declined } from './http/server.ts'
 import { anywhereEndpoints, standbyRole } from './routes/client/standby.ts'
 import { type Database, openDatabase } from './store/db/db.ts'
 
 /** What a node that stands by answers itself. */
-export interface StandingBy {
-  readonly isAnywhere: IsAnywhere
-  routing(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void
+export interface StandingBy extends Reading {
   close(): Promise<void>
 }
 
@@ -60,6 +62,7 @@ export async function openStandingBy(
   const { budget, close: forget } = openRoomMemory(STANDBY_MEMORY_BYTES)
   const services = standbyServices({ config, db, clock, budget })
   const addressOf = addressReader(config.trusted_proxies)
+  const compression = createCompression(addressOf)
   const bodies = new WeakMap<IncomingMessage, Buffer>()
   const intake = intakeOf(bodies)
   const { takeToken, aheadOf } = tokensOf(config, createStandbyTokens({ clock }))
@@ -78,17 +81,36 @@ export async function openStandingBy(
       () => role,
     ),
     // These endpoints see no more of the services: their declaration says so, and has the compiler check it.
-    { services: services as Services, log, addressOf, intake, compression: createCompression(addressOf), takeToken },
+    { services: services as Services, log, addressOf, intake, compression, takeToken },
   )
   await app.ready()
   const isKnown = tableOf(anywhereEndpoints)
+  const { quiet, news } = followSyncs({ config, clock })
+  metrics.watch({
+    waitingSyncs: quiet.waiting,
+    endedSyncs: () => quiet.ended,
+    waitingTransactions: db.waiting,
+    waitingPeerRequests: () => 0,
+  })
+  const syncing = createSyncingHere({
+    quiet,
+    answers: createSentAnswers({ held: createHeldSyncs() }),
+    addressOf,
+    compression,
+    metrics,
+    maxTimeoutMs: config.limits.max_sync_timeout_ms,
+    passOn,
+  })
   return {
+    takeSync: syncing.take,
+    servedBy: news.servedBy,
     isAnywhere: (request) => !rest.isOn() && isKnown(request),
     routing(request, response, body) {
       if (body !== undefined) bodies.set(request, body)
       app.routing(request, response)
     },
     async close() {
+      news.close()
       await app.close()
       forget()
       rest.close()
@@ -128,6 +150,16 @@ function standbyServices({
     devices: createDeviceReader({ db }),
     filters: createFilters({ db }),
   }
+}
+
+/** The syncs that are held here, and what is heard of them from the node that serves. */
+function followSyncs({
+  config,
+  clock,
+}: Pick<StandbyServices, 'config'> & { readonly clock: NonNullable<ContextOptions['clock']> }) {
+  const quiet = createQuietSyncs({ clock })
+  const { secret = '' } = config.cluster
+  return { quiet, news: createNewsStream({ secret, now: () => clock.now(), listener: quiet }) }
 }
 
 /** Bodies that were read before, because their requests may have to be passed on. */

@@ -42,7 +42,7 @@ async function measureCrowd(target: Target, members: number, seconds: number): P
   return figuresOf(members, result!).map((figures) => measurement({ ...figures, ...shared }))
 }
 
-async function startingPoint(api: Api, { token }: Account) {
+export async function startingPoint(api: Api, { token }: Account) {
   const sync = await api.call('GET', syncPath({ filter: SYNC_FILTER }), { token })
   return { token, since: String(sync.next_batch) }
 }
@@ -50,7 +50,7 @@ async function startingPoint(api: Api, { token }: Account) {
 /** The same crowd before anything that answers a sync and a send. */
 export function driveFanOut(
   baseUrl: string,
-  task: Pick<FanOutTask, 'room' | 'sender' | 'listeners' | 'sustainedSeconds' | 'polling'>,
+  task: Pick<FanOutTask, 'room' | 'sender' | 'listeners' | 'sustainedSeconds' | 'polling' | 'sendTo'>,
 ): Promise<FanOutResult> {
   const { hostname, port } = new URL(baseUrl)
   return runDriver<FanOutTask, FanOutResult>('./fan-out.js', {
@@ -66,9 +66,12 @@ export function driveFanOut(
 export const deliveriesOf = (members: number, { sustained }: FanOutResult): number =>
   (WARM_UP_ROUNDS + ROUNDS) * members + sustained.deliveries
 
+/** The rounds without those that warm up. */
+export const hotRounds = ({ rounds }: FanOutResult): FanOutResult['rounds'] => rounds.slice(WARM_UP_ROUNDS)
+
 /** Percentiles are over the rounds: half of the messages reached the last listener within p50. */
 export function figuresOf(members: number, result: FanOutResult): Measurement[] {
-  const hot = result.rounds.slice(WARM_UP_ROUNDS)
+  const hot = hotRounds(result)
   const medianMs = percentile(
     hot.map((round) => round.medianMs),
     0.5,

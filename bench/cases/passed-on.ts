@@ -33,7 +33,7 @@ export async function measurePassedOn(options: BenchOptions): Promise<Measuremen
   }
 }
 
-async function startTwoNodes(owner: Target): Promise<Nodes> {
+export async function startTwoNodes(owner: Target): Promise<Nodes> {
   const connection = owner.database()!
   const client = new pg.Client(connection)
   await client.connect()

@@ -12,6 +12,8 @@ export interface FanOutTask {
   readonly port: number
   /** Path up to and without `/sync`. */
   readonly prefix: string
+  /** Where messages are sent, if not where the listeners poll. */
+  readonly sendTo?: { readonly host: string; readonly port: number } | undefined
   readonly room: string
   readonly sender: string
   readonly word: string
@@ -162,7 +164,8 @@ function isComplete(text: string): boolean {
 }
 
 function openSender(task: FanOutTask): (text: string) => void {
-  const socket = connect({ host: task.host, port: task.port, noDelay: true })
+  const { host, port } = task.sendTo ?? task
+  const socket = connect({ host, port, noDelay: true })
   let count = 0
   socket.on('error', fail).on('close', () => fail(new Error('the server closed the sending connection')))
   socket.on('data', (chunk) => {
@@ -173,7 +176,7 @@ function openSender(task: FanOutTask): (text: string) => void {
     const body = JSON.stringify({ msgtype: 'm.text', body: text })
     const head = [
       `PUT ${task.prefix}/rooms/${task.room}/send/m.room.message/${task.word}-${count} HTTP/1.1`,
-      `Host: ${task.host}:${task.port}`,
+      `Host: ${host}:${port}`,
       `Authorization: Bearer ${task.sender}`,
       'Content-Type: application/json',
       `Content-Length: ${body.length}`,

@@ -82,7 +82,7 @@ export function templateOf(path: string): string[] {
 export type PathParams = Readonly<Record<string, string>>
 
 /** That the client of a request goes away before it has the whole answer. An `AbortController` for each request would cost more. */
-class ClientDeparture implements Cancellation {
+export class ClientDeparture implements Cancellation {
   readonly #response: ServerResponse
 
   constructor(response: ServerResponse) {

@@ -28,15 +28,17 @@ afterEach(async () => {
 
 async function openNode(): Promise<{ front: Front; clients: Server; url: string; asked: () => number }> {
   let asked = 0
+  const log = pino({ level: 'silent' })
   const front = await openFront({
     secret: 'the secret of the nodes of this test',
     host: '127.0.0.1',
     port: 0,
     connections: createConnections(
       { inAll: 1000, perAddress: 1000, trustedProxies: [] },
-      { metrics: createMetrics({ version: '0', node: '' }).arrivals, log: pino({ level: 'silent' }) },
+      { metrics: createMetrics({ version: '0', node: '' }).arrivals, log },
     ),
     now: Date.now,
+    log,
     answersItself: () => false,
   })
   front.server.on('request', () => asked++)

@@ -19,7 +19,7 @@ import type { Tracing } from '../../src/domain/tracing.ts'
 import { type RunningServer, startServer as startHearth } from '../../src/server.ts'
 import { createTestDatabase, MIGRATIONS, type TestDatabase } from './database.ts'
 import { freePort } from './free-port.ts'
-import { ALONE, IS_TWO_NODES, OF_TWO_NODES, type SecondNode, standBeside, standBy } from './two-nodes.ts'
+import { ALONE, IS_TWO_NODES, metricsOfBoth, OF_TWO_NODES, type SecondNode, standBeside, standBy } from './two-nodes.ts'
 
 export interface TestServer {
   /** In force since the last start. */
@@ -35,6 +35,8 @@ export interface TestServer {
   readonly database: TestDatabase
   /** What operators are told of it. */
   metrics(): Promise<string>
+  /** The same of the node that stands by, if there is one. */
+  standbyMetrics(): Promise<string>
   /** Stops it and starts another on the same database and port, with these changes to the configuration from now on. */
   restart(changes?: Overrides<Config>): Promise<void>
   close(): Promise<void>
@@ -124,7 +126,13 @@ export async function startServer(
   const baseUrl = `http://127.0.0.1:${running.port}`
   return {
     policy: () => policy,
-    metrics: () => metrics.text(),
+    async metrics() {
+      const text = await metrics.text()
+      return second === undefined ? text : metricsOfBoth(text, await second.metrics())
+    },
+    async standbyMetrics() {
+      return (await second?.metrics()) ?? ''
+    },
     httpsPorts: () => running?.httpsPorts ?? [],
     certificate,
     baseUrl,

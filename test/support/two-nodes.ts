@@ -22,6 +22,8 @@ export const ALONE = { nodes: 1, host: '127.0.0.1', port: 0 }
 
 export interface SecondNode {
   readonly port: number
+  /** What operators are shown of it. */
+  metrics(): Promise<string>
   stop(): Promise<void>
 }
 
@@ -30,13 +32,14 @@ export async function standBy(options: ServerOptions): Promise<SecondNode> {
   const port = await freePort()
   const { socket: _of_the_first_node, ...listen } = options.config.listen
   const leaving = new AbortController()
+  const metrics = createMetrics({ version: options.version, node: '' })
   let ended: Promise<void> = Promise.resolve()
   await new Promise<void>((began, failed) => {
     ended = startServer({
       ...options,
       config: { ...options.config, listen: { ...listen, port } },
       certificate: undefined,
-      metrics: createMetrics({ version: options.version, node: '' }),
+      metrics,
       health: createHealth(),
       log: pino({ level: 'error' }),
       standBy: { signal: leaving.signal, began },
@@ -48,6 +51,7 @@ export async function standBy(options: ServerOptions): Promise<SecondNode> {
   })
   return {
     port,
+    metrics: metrics.text,
     async stop() {
       leaving.abort()
       await ended
@@ -61,11 +65,23 @@ export async function standBeside(options: ServerOptions, port: number): Promise
   const share = shareRequests(await serverAt(port), await serverAt(second.port))
   return {
     port: second.port,
+    metrics: second.metrics,
     async stop() {
       share.end()
       await second.stop()
     },
   }
+}
+
+/** The metrics of the node that serves, where what is told of held syncs is of both. */
+export function metricsOfBoth(serving: string, other: string): string {
+  return serving.replace(
+    /^(hearth_(?:waiting_syncs|ended_syncs_total\S*)) (\d+)$/gm,
+    (_line, name: string, count: string) => {
+      const more = other.split('\n').find((line) => line.startsWith(`${name} `))
+      return `${name} ${Number(count) + Number(more?.slice(name.length) ?? 0)}`
+    },
+  )
 }
 
 const SHARED = ['request', 'checkContinue'] as const

@@ -33,7 +33,7 @@ export interface Sessions {
    * Checks that the requester's session still exists. Its token may have been refreshed since.
    * @throws ProtocolError as a request in it would: `M_UNKNOWN_TOKEN`, `M_USER_LOCKED`
    */
-  verify(requester: Requester): Promise<void>
+  verify(requester: Pick<Requester, 'tokenNid'>): Promise<void>
   /** How often a token was looked for in the cache, and was there. */
   readonly uses: Readonly<CacheUses>
   /** Writes what `seen` has collected. */

@@ -86,7 +86,10 @@ export function createDeviceKeyCounts(deps: {
       fallen.set(name, position)
       notifier.wakeUsers([device.userNid])
     },
-    rose: (device) => forget(nameOf(device)),
+    rose(device) {
+      forget(nameOf(device))
+      notifier.changed(device.userNid)
+    },
     fellSince: (device, position) => (fallen.get(nameOf(device)) ?? 0) > position,
   }
 }

@@ -54,6 +54,28 @@ export const LARGE_ROOMS_REMEMBERED = 10_000
 export const MAX_STANDBY_ANSWER_BYTES = 1024 * 1024
 /** Connections of such a node for scans; small reads have one of their own. */
 export const STANDBY_POOL_SIZE = 2
+/** How often a node that serves says so to those that follow what wakes syncs, and after which silence they pass everything on. */
+export const NEWS_HEARTBEAT_MS = 500
+export const NEWS_SILENCE_MS = 2_000
+/** How soon a node asks again to follow that could not. */
+export const NEWS_RETRY_MS = 250
+/** Bytes of one piece between the two, and of those that wait to be sent: from then on syncs are passed on; at twice as many it ends. */
+export const MAX_NEWS_FRAME_BYTES = 4 * 1024 * 1024
+export const MAX_NEWS_BACKLOG_BYTES = 16 * 1024 * 1024
+/** Rooms and users whose syncs wake in one tick; with more, nobody knows any more who has no news. */
+export const MAX_WAKES_PER_TICK = 50_000
+/** Syncs that one node has the other look at: together in one piece, and at one time. Others are passed on. */
+export const MAX_ASKED_AT_ONCE = 256
+export const MAX_ASKED_UNDER_WAY = 20_000
+/** A sync with a longer query, or a longer answer, is passed on whole. */
+export const MAX_ASKED_QUERY_CHARS = 4_096
+export const MAX_LOOKED_BYTES = 256 * 1024
+/** So is one of a user in more rooms. */
+export const MAX_LOOKED_ROOMS = 2_000
+/** For so long the other node hears nothing of a device without news; presence and times last seen need more often than once a minute. */
+export const QUIET_MS = 20_000
+/** Bytes of what is remembered of devices without news, and rooms and users whose last wake-up is. */
+export const QUIET_MEMORY_BYTES = 32 * 1024 * 1024
 /** Devices that such a node remembers to be in use; the node that serves is told of others once more. */
 export const STANDBY_DEVICES_REMEMBERED = 50_000
 /** For so many further requests of a caller a node that stands by asks for tokens of a rate limit, and for so long it has them. */

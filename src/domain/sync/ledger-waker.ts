@@ -20,6 +20,7 @@ export function createLedgerWaker({ ledger, notifier }: { ledger: Ledger; notifi
   const users = new RecentChanges(ledger.position())
   ledger.onMissed(() => {
     for (const changes of [rooms, users]) changes.forget(ledger.position())
+    notifier.missed()
   })
   return {
     rooms,

@@ -12,6 +12,12 @@ export interface Notifier {
   wakeRoom(roomNid: number): void
   /** Something happened that only these users see. */
   wakeUsers(userNids: Iterable<number>): void
+  /** What every answer to this user repeats has changed, or whether the user gets any. Nobody wakes, but followers hear of it. */
+  changed(userNid: number): void
+  /** Commits were missed: there may be news for anybody. Followers hear of it. */
+  missed(): void
+  /** Has a follower hear of everything that wakes syncs, also while none waits here. @returns what ends that */
+  follow(follower: WakeFollower): () => void
   /** Resolves at the first wake-up of the user or of one of the rooms, after `timeoutMs`, or when `signal` aborts. */
   wait(interest: Interest, timeoutMs: number, signal: Cancellation): Wait
   /** Ends all waits, and every later one at once, because the server is stopping. */
@@ -21,6 +27,14 @@ export interface Notifier {
   readonly held: HeldSyncs
   /** How many wait now. */
   waiting(): number
+}
+
+/** Hears of wake-ups as they happen, in the tick of what they are for. */
+export interface WakeFollower {
+  room(roomNid: number): void
+  user(userNid: number): void
+  /** There may be news for anybody, or the server is stopping. */
+  missed(): void
 }
 
 export interface Interest {
@@ -41,6 +55,7 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
   const waking = createWaking()
   const dueRooms = new Set<number>()
   const dueUsers = new Set<number>()
+  const followers = new Set<WakeFollower>()
   let scheduled = false
   let draining = false
 
@@ -76,22 +91,39 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
     return { woken: promise, cancel: wake }
   }
 
+  function missed(): void {
+    for (const follower of [...followers]) follower.missed()
+  }
+
   return {
     held: createHeldSyncs(sessions),
     wait,
     wakeRoom(roomNid) {
+      for (const follower of followers) follower.room(roomNid)
       if (!byRoom.has(roomNid)) return
       dueRooms.add(roomNid)
       schedule()
     },
     wakeUsers(userNids) {
-      for (const userNid of userNids) if (byUser.has(userNid)) dueUsers.add(userNid)
+      for (const userNid of userNids) {
+        for (const follower of followers) follower.user(userNid)
+        if (byUser.has(userNid)) dueUsers.add(userNid)
+      }
       if (dueUsers.size > 0) schedule()
+    },
+    changed(userNid) {
+      for (const follower of followers) follower.user(userNid)
+    },
+    missed,
+    follow(follower) {
+      followers.add(follower)
+      return () => void followers.delete(follower)
     },
     drain() {
       draining = true
       waking.add(waiting)
       waking.run()
+      missed()
     },
     get isDraining() {
       return draining

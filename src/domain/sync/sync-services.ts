@@ -33,6 +33,8 @@ export interface SyncServices {
   readonly keyChanges: KeyChanges
   readonly eventStream: EventStream
   readonly roomSnapshots: RoomSnapshots
+  /** The current position of every stream. */
+  now(): StreamPosition
 }
 
 export interface SyncServiceParts {
@@ -67,6 +69,7 @@ export function createSyncServices(parts: SyncServiceParts): SyncServices {
   const awaitNews = createAwaitNews({ clock, notifier, userRooms })
   const answers = createSentAnswers(notifier)
   return {
+    now,
     sync: createSync({ clock, awaitNews, answers, presence, userRooms, sources, restores, metrics, now }),
     sliding: createSlidingServices({
       db: parts.db,

@@ -21,12 +21,24 @@ export interface Sync {
    * answers; if the session ended, the error that a request in it would get
    */
   sync(by: Requester, request: SyncRequest): SentAnswer | Promise<SentAnswer>
+  /**
+   * Looks once for what is new to a client since its token, for a node that holds its sync. Undefined for a client that begins, or begins anew.
+   *
+   * @throws as `sync`
+   */
+  look(by: Requester, request: SyncRequest): Promise<WholeAnswer | undefined>
   /** Sends an answer to another request that was held, which may be large, the way syncs are sent. */
   send(by: Requester, json: JsonBytes): SentAnswer
   /** Makes an answer to another request, which may be large, and sends it likewise. @throws ProtocolError `M_LIMIT_EXCEEDED` */
   answer(by: Requester, make: () => Promise<JsonBytes>): Promise<SentAnswer>
   /** Bytes of answers in memory that clients have not taken yet. */
   bytesUnderWay(): number
+}
+
+export interface WholeAnswer {
+  /** Whether it holds no news for the client. */
+  readonly isEmpty: boolean
+  readonly json: JsonBytes
 }
 
 export interface SyncParts {
@@ -130,6 +142,14 @@ export function createSync(parts: SyncParts): Sync {
   }
 
   return {
+    async look(by, request) {
+      answers.mustHaveRoom(by)
+      const since = readSince(request.since)
+      parts.presence.seen(by, request.presence)
+      if (since === undefined || beginsAnew(request, since)) return undefined
+      const answer = await lookAt(by, request, since)
+      return { isEmpty: answer.isEmpty, json: await jsonOf(answer, by, request) }
+    },
     send(by, json) {
       answers.mustHaveRoom(by)
       return answers.send(by, json)

@@ -21,7 +21,7 @@ export function tableOf(endpoints: readonly Endpoint[]): IsAnywhere {
 type Headers = IncomingMessage['headers']
 
 /** A request that is passed on must not have lost anything to a node that only tried to answer it. */
-function hasBody(headers: Headers): boolean {
+export function hasBody(headers: Headers): boolean {
   const length = headers['content-length'] ?? '0'
   return headers['transfer-encoding'] !== undefined || headers.expect !== undefined || length !== '0'
 }

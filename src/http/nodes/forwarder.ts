@@ -9,6 +9,7 @@ import { AHEAD, type TokensAhead } from './ahead.ts'
 import { createKeptBodies, type KeptBodies, TooSlow } from './kept-bodies.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
 import { createOutgoing } from './outgoing.ts'
+import { placeOf } from './place-of.ts'
 import { createWaitingRoom } from './waiting-room.ts'
 
 /** Passes whole requests on to the node that serves. */
@@ -259,12 +260,6 @@ function withoutPatience(body: Buffer | undefined): Buffer | undefined {
     // The node says what is wrong with it.
   }
   return body
-}
-
-function placeOf(address: string): { readonly host: string; readonly port: string } {
-  const { hostname, port } = new URL(`http://${address}`)
-  // An IPv6 address has brackets in a URL only.
-  return { host: hostname.replace(/^\[|\]$/g, ''), port }
 }
 
 /** A connection that is not there soon is given up: nobody has got anything then. */

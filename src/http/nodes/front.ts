@@ -1,18 +1,22 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Logger } from 'pino'
 import {
   MAX_UNPROVED_CONNECTIONS,
   NODE_LEASE_MARGIN_MS,
   NODE_LEASE_MS,
   PASSED_ON_HEADER_BYTES,
 } from '../../domain/limits/cluster.ts'
+import type { SyncDesk } from '../../domain/standby/sync-desk.ts'
 import { UNIX_PEER } from '../client-address.ts'
 import type { Connections } from '../connections.ts'
 import { judgeFirst } from '../expect-continue.ts'
 import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
 import type { TokensAhead } from './ahead.ts'
 import { createForwarder } from './forwarder.ts'
-import { answer, NODE_PROOF, nodeListener } from './node-listener.ts'
+import { NEWS_PATH, NEWS_PROTOCOL } from './news-frames.ts'
+import { createNewsGiver, type NewsGiver, refuseUpgrade } from './news-giver.ts'
+import { answer, isOfNode, NODE_PROOF, nodeListener } from './node-listener.ts'
 import { createReadingHere, type Reading } from './reading-here.ts'
 import { createStrangers } from './strangers.ts'
 
@@ -38,8 +42,12 @@ export interface Front {
   readHere(reading: Reading): Promise<void>
   /** Passes a request on that this node began to answer itself. Nothing of an answer may be sent yet. */
   passOn(request: IncomingMessage, response: ServerResponse, ahead?: TokensAhead): void
-  /** From now on this node serves, for as long as `isHeld` says so. */
-  serve(listener: RequestListener, isHeld: () => boolean): void
+  /**
+   * From now on this node serves, for as long as `isHeld` says so.
+   *
+   * @param desk has news for the syncs that other nodes hold
+   */
+  serve(listener: RequestListener, isHeld: () => boolean, desk?: SyncDesk): void
   /**
    * From now on this node does not serve: new requests wait until `passTo` says which one does.
    *
@@ -67,6 +75,7 @@ export interface FrontParts {
   readonly port: number
   readonly connections: Connections
   readonly now: () => number
+  readonly log: Logger
   /** The length of a second, for bodies on their way; shorter in tests. */
   readonly secondMs?: number | undefined
   /** Handles the requests that this node answers itself, whoever serves; gives false for all others. */
@@ -75,8 +84,9 @@ export interface FrontParts {
 
 /** @throws Error that names the option if it cannot listen for other nodes */
 export async function openFront(parts: FrontParts): Promise<Front> {
-  const { secret, host, port, connections, now, answersItself } = parts
+  const { secret, host, port, connections, now, log, answersItself } = parts
   let own: { readonly listener: RequestListener; isHeld(): boolean } | undefined
+  let news: NewsGiver | undefined
   let elsewhere: string | undefined
   let isElsewhereAlike = false
   let begun = 0
@@ -104,6 +114,15 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   server.on('connection', strangers.enter)
   connections.bound(server, true)
   server.on('clientError', answerBrokenRequest)
+  server.on('upgrade', (request, socket, head) => {
+    if (!isOfNode({ secret, now }, request)) refuseUpgrade(socket, '403 Forbidden')
+    else if (request.url !== NEWS_PATH || request.headers.upgrade !== NEWS_PROTOCOL || !own?.isHeld() || !news)
+      refuseUpgrade(socket, '503 Service Unavailable')
+    else {
+      proved(request)
+      news.enter(socket, head)
+    }
+  })
   await listen(server, host, port)
   const { port: taken } = server.address() as AddressInfo
   const address = `${host.includes(':') ? `[${host}]` : host}:${taken}`
@@ -131,15 +150,19 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       if (there !== elsewhere) forwarder.turnAway()
       elsewhere = there
       isElsewhereAlike = isAlike
+      here.passTo(isAlike ? there : undefined)
     },
-    serve(listener, isHeld) {
+    serve(listener, isHeld, desk) {
       own = { listener: counted(listener), isHeld }
+      news = desk && createNewsGiver({ desk, log, isHeld })
       here.end()
       forwarder.turnAway()
     },
     retire() {
       own = undefined
       elsewhere = undefined
+      news?.end()
+      news = undefined
       return new Promise((resolve) => {
         allAnswered = resolve
         if (begun === 0) resolve()
@@ -162,6 +185,7 @@ export async function openFront(parts: FrontParts): Promise<Front> {
     },
     close() {
       here.end()
+      news?.end()
       forwarder.giveUp()
     },
   }

@@ -20,17 +20,7 @@ export function nodeListener(parts: {
   readonly proved: (request: IncomingMessage) => void
 }): RequestListener {
   return (request, response) => {
-    // Several headers of this name are several signatures; `headers` has the first one only.
-    const headers = { ...request.headers, authorization: request.headersDistinct.authorization }
-    const { method, url } = request
-    if (
-      !isNodeProof(
-        parts.secret,
-        passedOn({ method, url, headers }),
-        request.headers[NODE_PROOF]?.toString(),
-        parts.now(),
-      )
-    ) {
+    if (!isOfNode(parts, request)) {
       answer(response, 403, 'M_FORBIDDEN', 'Only nodes of this server may connect here: use the address for clients.')
       return
     }
@@ -42,6 +32,17 @@ export function nodeListener(parts: {
       answer(response, 503, 'M_UNKNOWN', 'This node does not serve.')
     }
   }
+}
+
+/** Whether a request has the proof of another node. */
+export function isOfNode(
+  { secret, now }: { readonly secret: string; readonly now: () => number },
+  request: IncomingMessage,
+): boolean {
+  // Several headers of this name are several signatures; `headers` has the first one only.
+  const headers = { ...request.headers, authorization: request.headersDistinct.authorization }
+  const { method, url } = request
+  return isNodeProof(secret, passedOn({ method, url, headers }), request.headers[NODE_PROOF]?.toString(), now())
 }
 
 /** What the proof of a request covers. The body is not part of it. */

@@ -6,6 +6,10 @@ import type { Forwarder } from './forwarder.ts'
 /** What a node that stands by answers itself. */
 export interface Reading {
   readonly isAnywhere: (request: IncomingMessage) => boolean
+  /** Takes a sync that it can answer or hold, as the node that serves would. @returns false for all else */
+  takeSync(request: IncomingMessage, response: ServerResponse): boolean
+  /** From now on that node serves, or none. */
+  servedBy(address: string | undefined): void
   /** @param body of a request that is no `GET` */
   routing(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void
 }
@@ -20,6 +24,7 @@ export function createReadingHere(
   lastAnswersMs = STANDBY_LAST_ANSWERS_MS,
 ) {
   let reading: Reading | undefined
+  let servedBy: string | undefined
   let begun = 0
   let ended: (() => void) | undefined
   /** Bodies of requests that may still have to be passed on. */
@@ -55,12 +60,14 @@ export function createReadingHere(
     /** Resolves when it has ended, and what was begun is answered; the last answers are not waited for without end. */
     begin(what: Reading): Promise<void> {
       reading = what
+      what.servedBy(servedBy)
       return new Promise((resolve) => {
         ended = resolve
       })
     },
     /** @returns false if the request must go to the node that serves */
     take(request: IncomingMessage, response: ServerResponse): boolean {
+      if (reading?.takeSync(request, response)) return true
       if (!reading?.isAnywhere(request)) return false
       if (request.method === 'GET') read(request, response, undefined)
       else void readWithBody(request, response)
@@ -71,7 +78,14 @@ export function createReadingHere(
       bodies.delete(request)
       void forwarder.pass(request, response, { ahead, body })
     },
+    /** From now on that node serves, or none. */
+    passTo(address: string | undefined): void {
+      servedBy = address
+      reading?.servedBy(address)
+    },
     end(): void {
+      // What is held must be passed on.
+      reading?.servedBy(undefined)
       reading = undefined
       settle()
       setTimeout(() => ended?.(), lastAnswersMs).unref()

@@ -30,6 +30,7 @@ async function openNode(secret = SECRET, secondMs?: number): Promise<{ front: Fr
     port: 0,
     connections: connections(),
     now: Date.now,
+    log,
     secondMs,
     answersItself(request, response) {
       if (request.url !== '/health/live') return false

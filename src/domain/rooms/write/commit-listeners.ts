@@ -50,7 +50,7 @@ export interface CommitSubscribers {
   readonly newNeighbours: { committed(room: Room, members: readonly MembershipChange[]): void }
   readonly push: Pick<PushListener, 'committed' | 'missed'>
   readonly search: SearchListener
-  readonly notifier: Pick<Notifier, 'wakeRoom' | 'wakeUsers'>
+  readonly notifier: Pick<Notifier, 'wakeRoom' | 'wakeUsers' | 'missed'>
 }
 
 /** Applies each commit to everything in memory, and then passes it to all who hear of it. */
@@ -161,6 +161,7 @@ export function createCommitListeners(
       push.missed(position)
       search.missed()
       guests.missed()
+      notifier.missed()
     },
   }
 }

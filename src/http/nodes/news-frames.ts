@@ -1,0 +1,76 @@
+import { MAX_NEWS_FRAME_BYTES } from '../../domain/limits/cluster.ts'
+import type { AskedSync } from '../../domain/standby/sync-desk.ts'
+
+/** How a node asks to follow what wakes syncs: an upgrade of a request to this path, to this protocol. */
+export const NEWS_PATH = '/_hearth/node/news'
+export const NEWS_PROTOCOL = 'hearth-news-1'
+
+/**
+ * What the two say to each other. From the node that serves: `beat`, that it still does; `wakes`, the rooms and users whose syncs wake, and
+ * sessions that ended; `answer`, to what has a number. To it: `look`, at syncs; `verify`, whether a session goes on; `ping`, where the streams
+ * stand, which is answered after all wakes before it.
+ */
+export type FrameKind = 'beat' | 'wakes' | 'answer' | 'look' | 'verify' | 'ping'
+
+const KINDS: readonly FrameKind[] = ['beat', 'wakes', 'answer', 'look', 'verify', 'ping']
+/** Bytes of all that follows, of the kind, and of the head. */
+const PREFIX_BYTES = 9
+
+export interface Frame {
+  readonly kind: FrameKind
+  /** JSON. */
+  readonly head: string
+  readonly body: Buffer
+}
+
+/** One of the syncs that a `look` brings. */
+export interface NumberedSync extends AskedSync {
+  readonly id: number
+}
+
+/** The head of a `verify`, and of a `ping`. */
+export interface NumberedQuestion {
+  readonly id: number
+  readonly tokenNid?: number
+}
+
+const NOTHING = Buffer.alloc(0)
+
+/** @param head JSON */
+export function frameOf(kind: FrameKind, head: string, body: string | Buffer = NOTHING): Buffer {
+  const headBytes = Buffer.byteLength(head)
+  const bodyBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
+  const frame = Buffer.allocUnsafe(PREFIX_BYTES + headBytes + bodyBytes)
+  frame.writeUInt32LE(frame.length - 4, 0)
+  frame.writeUInt8(KINDS.indexOf(kind), 4)
+  frame.writeUInt32LE(headBytes, 5)
+  frame.write(head, PREFIX_BYTES)
+  if (typeof body === 'string') frame.write(body, PREFIX_BYTES + headBytes)
+  else body.copy(frame, PREFIX_BYTES + headBytes)
+  return frame
+}
+
+/** The other side does not speak as agreed. */
+export class BrokenFrame extends Error {}
+
+/** Cuts what comes into frames. */
+export class FrameReader {
+  #left: Buffer = NOTHING
+
+  /** @throws BrokenFrame */
+  read(chunk: Buffer): Frame[] {
+    const frames: Frame[] = []
+    let bytes = this.#left.length === 0 ? chunk : Buffer.concat([this.#left, chunk])
+    while (bytes.length >= PREFIX_BYTES) {
+      const end = 4 + bytes.readUInt32LE(0)
+      const kind = KINDS[bytes.readUInt8(4)]
+      const bodyAt = PREFIX_BYTES + bytes.readUInt32LE(5)
+      if (kind === undefined || end > MAX_NEWS_FRAME_BYTES || bodyAt > end) throw new BrokenFrame('no such frame')
+      if (bytes.length < end) break
+      frames.push({ kind, head: bytes.toString('utf8', PREFIX_BYTES, bodyAt), body: bytes.subarray(bodyAt, end) })
+      bytes = bytes.subarray(end)
+    }
+    this.#left = bytes
+    return frames
+  }
+}

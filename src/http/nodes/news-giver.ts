@@ -1,0 +1,196 @@
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import {
+  MAX_ASKED_UNDER_WAY,
+  MAX_NEWS_BACKLOG_BYTES,
+  MAX_WAKES_PER_TICK,
+  NEWS_HEARTBEAT_MS,
+} from '../../domain/limits/cluster.ts'
+import type { Woken } from '../../domain/standby/quiet-syncs.ts'
+import type { SyncDesk } from '../../domain/standby/sync-desk.ts'
+import { createWaking } from '../../domain/sync/waking.ts'
+import {
+  type Frame,
+  FrameReader,
+  frameOf,
+  NEWS_PROTOCOL,
+  type NumberedQuestion,
+  type NumberedSync,
+} from './news-frames.ts'
+
+/** Tells nodes that stand by what wakes syncs, and looks at the syncs that they hold. */
+export interface NewsGiver {
+  /** Takes the connection of such a node over. */
+  enter(socket: Duplex, head: Buffer): void
+  /** Ends all of them: this node does not serve any more. */
+  end(): void
+}
+
+export function createNewsGiver(parts: {
+  readonly desk: SyncDesk
+  readonly log: Logger
+  /** Whether this node still has its place: if not, what it knows may be old. */
+  isHeld(): boolean
+}): NewsGiver {
+  const followers = new Set<Duplex>()
+  return {
+    enter(socket, head) {
+      if (!parts.isHeld() || !giveNews(parts, socket, head)) {
+        refuseUpgrade(socket, '503 Service Unavailable')
+        return
+      }
+      followers.add(socket)
+      socket.once('close', () => followers.delete(socket))
+    },
+    end() {
+      for (const socket of followers) socket.destroy()
+    },
+  }
+}
+
+/** Answers a request for an upgrade that is not followed. */
+export function refuseUpgrade(socket: Duplex, status: string): void {
+  socket.on('error', () => {})
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
+}
+
+/** What was woken, or ended, since others were last sent it. */
+class GatheredWakes {
+  rooms = new Set<number>()
+  users = new Set<number>()
+  ended: Woken['ended'][number][] = []
+
+  get size(): number {
+    return this.rooms.size + this.users.size + this.ended.length
+  }
+
+  take(): Woken {
+    const woken = { rooms: [...this.rooms], users: [...this.users], ended: this.ended }
+    this.rooms = new Set()
+    this.users = new Set()
+    this.ended = []
+    return woken
+  }
+}
+
+/** @returns false if this node stops */
+function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], socket: Duplex, head: Buffer): boolean {
+  /** What is written in this tick. */
+  let due: Buffer[] = []
+  const gathered = new GatheredWakes()
+  /** Wakes are numbered by their order. */
+  let wakes = 0
+  let isScheduled = false
+  let underWay = 0
+  const waking = createWaking()
+  const reader = new FrameReader()
+
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(flush)
+  }
+
+  function send(frame: Buffer): void {
+    due.push(frame)
+    schedule()
+  }
+
+  function takeWakes(): void {
+    if (gathered.size === 0) return
+    wakes += 1
+    due.push(frameOf('wakes', JSON.stringify(gathered.take())))
+  }
+
+  function flush(): void {
+    isScheduled = false
+    if (socket.destroyed) return
+    const isLate = gathered.size > MAX_WAKES_PER_TICK || socket.writableLength > 2 * MAX_NEWS_BACKLOG_BYTES
+    if (isLate || !isHeld()) {
+      socket.destroy()
+      return
+    }
+    takeWakes()
+    socket.write(due.length === 1 ? due[0]! : Buffer.concat(due))
+    due = []
+  }
+
+  function lookAt(sync: NumberedSync): void {
+    if (socket.destroyed) return
+    const { id } = sync
+    const passOn = (): void => send(frameOf('answer', JSON.stringify({ id })))
+    if (underWay >= MAX_ASKED_UNDER_WAY || socket.writableLength > MAX_NEWS_BACKLOG_BYTES) {
+      passOn()
+      return
+    }
+    underWay += 1
+    // What wakes it from now on comes after these.
+    takeWakes()
+    const after = wakes
+    desk
+      .look(sync)
+      .then((found) => {
+        if (found === undefined) return passOn()
+        const { body, ...rest } = found
+        send(frameOf('answer', JSON.stringify({ id, after, ...rest }), body))
+      })
+      .catch((err: unknown) => {
+        log.warn({ err }, 'a sync that another node holds could not be looked at, and is passed on')
+        passOn()
+      })
+      .finally(() => {
+        underWay -= 1
+      })
+  }
+
+  function take({ kind, head: text }: Frame): void {
+    if (kind === 'look') {
+      const asked = JSON.parse(text) as readonly NumberedSync[]
+      waking.add(asked.map((sync) => () => lookAt(sync)))
+      waking.run()
+      return
+    }
+    const { id, tokenNid } = JSON.parse(text) as NumberedQuestion
+    if (kind === 'ping') {
+      takeWakes()
+      send(frameOf('answer', JSON.stringify({ id, position: desk.position() })))
+    } else if (kind === 'verify' && tokenNid !== undefined)
+      void desk.isGoingOn(tokenNid).then((goesOn) => send(frameOf('answer', JSON.stringify({ id, goesOn }))))
+  }
+
+  function read(chunk: Buffer): void {
+    try {
+      for (const frame of reader.read(chunk)) take(frame)
+    } catch (err) {
+      log.warn({ err }, 'a node that stands by sent what is not understood')
+      socket.destroy()
+    }
+  }
+
+  const unfollow = desk.follow({
+    room(roomNid) {
+      gathered.rooms.add(roomNid)
+      schedule()
+    },
+    user(userNid) {
+      gathered.users.add(userNid)
+      schedule()
+    },
+    ended(userNid, deviceId) {
+      gathered.ended.push([userNid, deviceId ?? null])
+      schedule()
+    },
+    missed: () => void socket.destroy(),
+  })
+  if (unfollow === undefined) return false
+  const beat = setInterval(() => send(frameOf('beat', '0')), NEWS_HEARTBEAT_MS).unref()
+  socket.on('error', () => {})
+  socket.once('close', () => {
+    clearInterval(beat)
+    unfollow()
+  })
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${NEWS_PROTOCOL}\r\n\r\n`)
+  if (head.length > 0) read(head)
+  socket.on('data', read)
+  return true
+}

@@ -1,0 +1,225 @@
+import { type IncomingMessage, request as send } from 'node:http'
+import type { Socket } from 'node:net'
+import { nodeProof } from '../../core/signing/node-proof.ts'
+import {
+  MAX_ASKED_AT_ONCE,
+  MAX_ASKED_UNDER_WAY,
+  MAX_NEWS_BACKLOG_BYTES,
+  NEWS_HEARTBEAT_MS,
+  NEWS_RETRY_MS,
+  NEWS_SILENCE_MS,
+} from '../../domain/limits/cluster.ts'
+import type { FollowedLook, ServingNode, Woken } from '../../domain/standby/quiet-syncs.ts'
+import type { AskedSync } from '../../domain/standby/sync-desk.ts'
+import {
+  type Frame,
+  type FrameKind,
+  FrameReader,
+  frameOf,
+  NEWS_PATH,
+  NEWS_PROTOCOL,
+  type NumberedSync,
+} from './news-frames.ts'
+import { NODE_PROOF, passedOn } from './node-listener.ts'
+import { placeOf } from './place-of.ts'
+
+/** Hears of what wakes syncs at the node that serves. */
+export interface NewsListener {
+  /** From now on everything is heard. */
+  began(serving: ServingNode): void
+  woken(woken: Woken): void
+  /** From now on nothing is heard. */
+  lost(): void
+}
+
+export interface NewsStream {
+  /** From now on that node serves, or none. */
+  servedBy(address: string | undefined): void
+  close(): void
+}
+
+const PATIENCE_MS = 1_500
+
+/** Follows the node that serves, whichever that is, and comes back after each interruption. */
+export function createNewsStream(parts: {
+  readonly secret: string
+  readonly now: () => number
+  readonly listener: NewsListener
+}): NewsStream {
+  const { secret, now, listener } = parts
+  let address: string | undefined
+  let current: { end(): void } | undefined
+  let retry: NodeJS.Timeout | undefined
+
+  function open(): void {
+    clearTimeout(retry)
+    if (address === undefined) return
+    let isOver = false
+    const over = (): void => {
+      if (isOver) return
+      isOver = true
+      // It is no failure that it was ended here.
+      if (current !== attempt) return
+      current = undefined
+      retry = setTimeout(open, NEWS_RETRY_MS).unref()
+    }
+    const proof = nodeProof(secret, passedOn({ method: 'GET', url: NEWS_PATH, headers: {} }), now())
+    const headers = { [NODE_PROOF]: proof, connection: 'upgrade', upgrade: NEWS_PROTOCOL }
+    const asked = send({ ...placeOf(address), path: NEWS_PATH, headers, agent: false, timeout: PATIENCE_MS })
+    const attempt = {
+      end() {
+        isOver = true
+        asked.destroy()
+      },
+    }
+    current = attempt
+    asked.once('timeout', () => asked.destroy())
+    asked.once('error', over)
+    asked.once('response', (incoming: IncomingMessage) => {
+      incoming.resume()
+      asked.destroy()
+      over()
+    })
+    asked.once('upgrade', (_response, socket: Socket, head) => {
+      socket.setTimeout(0)
+      if (current !== attempt) {
+        socket.destroy()
+        return
+      }
+      attempt.end = () => void socket.destroy()
+      hear(socket, head, listener, over)
+    })
+    asked.end()
+  }
+
+  function stop(): void {
+    clearTimeout(retry)
+    const before = current
+    current = undefined
+    before?.end()
+  }
+
+  return {
+    servedBy(there) {
+      if (there === address) return
+      address = there
+      stop()
+      open()
+    },
+    close() {
+      address = undefined
+      stop()
+    },
+  }
+}
+
+/** The head of an `answer`, whatever was asked. */
+interface NumberedAnswer extends Omit<FollowedLook, 'body'> {
+  readonly id: number
+  readonly goesOn?: boolean
+}
+
+interface Answer {
+  readonly found: NumberedAnswer
+  readonly body: Buffer
+}
+
+/** Follows one node until the connection ends, or is silent for too long. */
+function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => void): void {
+  const reader = new FrameReader()
+  /** What waits for an answer, by number. */
+  const waiting = new Map<number, (answer: Answer | undefined) => void>()
+  let due: Buffer[] = []
+  let toLookAt: NumberedSync[] = []
+  let pinging: Promise<string | undefined> | undefined
+  let isScheduled = false
+  let numbers = 0
+  let heardAt = performance.now()
+
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(flush)
+  }
+
+  /** One piece for all that was asked in this tick. */
+  function flush(): void {
+    isScheduled = false
+    if (socket.destroyed) return
+    for (let from = 0; from < toLookAt.length; from += MAX_ASKED_AT_ONCE)
+      due.push(frameOf('look', JSON.stringify(toLookAt.slice(from, from + MAX_ASKED_AT_ONCE))))
+    socket.write(due.length === 1 ? due[0]! : Buffer.concat(due))
+    toLookAt = []
+    due = []
+    pinging = undefined
+  }
+
+  /** @param put has it sent under its number */
+  function ask(put: (id: number) => void): Promise<Answer | undefined> {
+    if (socket.destroyed || waiting.size >= MAX_ASKED_UNDER_WAY || socket.writableLength > MAX_NEWS_BACKLOG_BYTES)
+      return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      numbers += 1
+      waiting.set(numbers, resolve)
+      put(numbers)
+      schedule()
+    })
+  }
+
+  const sendAs = (kind: FrameKind, question: object) => (id: number) =>
+    void due.push(frameOf(kind, JSON.stringify({ id, ...question })))
+
+  function take({ kind, head: text, body }: Frame): void {
+    if (kind === 'wakes') {
+      listener.woken(JSON.parse(text) as Woken)
+    } else if (kind === 'answer') {
+      const found = JSON.parse(text) as NumberedAnswer
+      const done = waiting.get(found.id)
+      waiting.delete(found.id)
+      done?.({ found, body })
+    }
+  }
+
+  function read(chunk: Buffer): void {
+    heardAt = performance.now()
+    try {
+      for (const frame of reader.read(chunk)) take(frame)
+    } catch {
+      socket.destroy()
+    }
+  }
+
+  const serving: ServingNode = {
+    async look(asked: AskedSync) {
+      const answer = await ask((id) => void toLookAt.push({ id, ...asked }))
+      // Without anything but its number, it is to be passed on.
+      return answer?.found.by === undefined ? undefined : { ...answer.found, body: answer.body }
+    },
+    position() {
+      pinging ??= ask(sendAs('ping', {})).then((answer) => answer?.found.position)
+      return pinging
+    },
+    async isGoingOn(tokenNid) {
+      const answer = await ask(sendAs('verify', { tokenNid }))
+      return answer?.found.goesOn === true
+    },
+  }
+
+  const watch = setInterval(() => {
+    // What came while this process was busy is read before it counts as silence.
+    if (performance.now() - heardAt > NEWS_SILENCE_MS)
+      setImmediate(() => {
+        if (performance.now() - heardAt > NEWS_SILENCE_MS) socket.destroy()
+      })
+  }, NEWS_HEARTBEAT_MS).unref()
+  socket.on('error', () => {})
+  socket.once('close', () => {
+    clearInterval(watch)
+    listener.lost()
+    for (const done of waiting.values()) done(undefined)
+    over()
+  })
+  listener.began(serving)
+  if (head.length > 0) read(head)
+  socket.on('data', read)
+}

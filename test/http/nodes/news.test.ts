@@ -1,0 +1,203 @@
+import type { RequestListener } from 'node:http'
+import { pino } from 'pino'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { UserId } from '../../../src/core/ids.ts'
+import { createMetrics } from '../../../src/domain/metrics.ts'
+import { createQuietSyncs, type QuietSyncs } from '../../../src/domain/standby/quiet-syncs.ts'
+import type { AskedSync, SyncDesk, SyncFollower } from '../../../src/domain/standby/sync-desk.ts'
+import { createConnections } from '../../../src/http/connections.ts'
+import { type Front, openFront } from '../../../src/http/nodes/front.ts'
+import { createNewsStream, type NewsStream } from '../../../src/http/nodes/news-stream.ts'
+import { type Cuttable, startCuttable } from '../../support/cuttable.ts'
+import { waitUntil } from '../../support/wait.ts'
+
+/** What one node hears of the other over a real connection, and what becomes of the syncs that it holds when it hears nothing. */
+
+const SECRET = 'the secret of the nodes of this test'
+const HELD_MS = 60_000
+const USER = 7
+const ROOM = 3
+const log = pino({ level: 'silent' })
+const listener: RequestListener = (_request, response) => void response.end()
+
+/** News of one user in one room. */
+function createDesk(): SyncDesk & {
+  readonly followers: Set<SyncFollower>
+  looks: number
+  position_: number
+  say(): void
+} {
+  const followers = new Set<SyncFollower>()
+  return {
+    followers,
+    looks: 0,
+    position_: 1,
+    say() {
+      this.position_ += 1
+      for (const follower of followers) follower.room(ROOM)
+    },
+    position() {
+      return `s${this.position_}`
+    },
+    isGoingOn: async () => false,
+    async look({ since, token }) {
+      this.looks += 1
+      if (token === 'unknown') return undefined
+      const position = this.position()
+      const by = { userId: '@one:hs' as UserId, userNid: USER, deviceId: 'D', tokenNid: 1, isGuest: false }
+      const body = JSON.stringify({ next_batch: position })
+      return { by, isEmpty: since === position, position, endsAt: null, rooms: [ROOM], body }
+    },
+    follow(follower) {
+      followers.add(follower)
+      return () => void followers.delete(follower)
+    },
+  }
+}
+
+const asked = (since: string, token = 'known'): AskedSync => ({
+  token,
+  since,
+  filter: undefined,
+  stateAfter: undefined,
+  presence: 'online',
+  ip: '127.0.0.1',
+  userAgent: undefined,
+})
+
+const here = { aborted: false, addEventListener() {}, removeEventListener() {} }
+
+let desk: ReturnType<typeof createDesk>
+let front: Front
+let line: Cuttable
+let quiet: QuietSyncs
+let news: NewsStream
+let isHeld: boolean
+
+const ask = (since: string, timeoutMs = HELD_MS) => quiet.answer(asked(since), timeoutMs, here)
+const follows = () => waitUntil('it follows', () => desk.followers.size === 1)
+const bodyOf = async (answer: ReturnType<typeof ask>) => (await answer)?.body.toString()
+
+beforeEach(async () => {
+  desk = createDesk()
+  isHeld = true
+  const connections = createConnections(
+    { inAll: 100, perAddress: 100, trustedProxies: [] },
+    { metrics: createMetrics({ version: '0', node: '' }).arrivals, log },
+  )
+  const answersItself = () => false
+  front = await openFront({
+    secret: SECRET,
+    host: '127.0.0.1',
+    port: 0,
+    connections,
+    now: Date.now,
+    log,
+    answersItself,
+  })
+  front.serve(listener, () => isHeld, desk)
+  line = await startCuttable({ host: '127.0.0.1', port: Number(front.address.split(':')[1]) })
+  quiet = createQuietSyncs({ clock: Date })
+  news = createNewsStream({ secret: SECRET, now: Date.now, listener: quiet })
+  news.servedBy(`127.0.0.1:${line.port}`)
+  await follows()
+})
+afterEach(async () => {
+  news.close()
+  front.close()
+  front.server.close()
+  front.server.closeAllConnections()
+  await line.close()
+})
+
+/** A sync that is held. */
+async function hold() {
+  await waitUntil('its connection', async () => (await bodyOf(ask(desk.position(), 0))) !== undefined)
+  const answer = ask(desk.position())
+  await waitUntil('a sync that is held', () => quiet.waiting() === 1)
+  return answer
+}
+
+/** Wrapped, because what is awaited must not be the answer itself. */
+const holding = async () => ({ answer: hold() })
+
+describe('a node that follows', () => {
+  it('has each client looked at once while there is no news, and again when there is', async () => {
+    await waitUntil('its connection', async () => (await bodyOf(ask('s1', 0))) !== undefined)
+    const before = desk.looks
+    for (let times = 0; times < 5; times++) expect(await bodyOf(ask('s1', 0))).toBe('{"next_batch":"s1"}')
+    expect(desk.looks).toBe(before)
+    desk.say()
+    expect(await bodyOf(ask('s1', 0))).toBe('{"next_batch":"s2"}')
+    expect(desk.looks).toBe(before + 1)
+  })
+
+  it('wakes what it holds', async () => {
+    const { answer } = await holding()
+    await waitUntil('a sync that is held', () => quiet.waiting() === 1)
+    desk.say()
+    expect(await bodyOf(answer)).toBe('{"next_batch":"s2"}')
+  })
+
+  it('passes on what the other one cannot look at', async () => {
+    await waitUntil('its connection', async () => (await bodyOf(ask('s1', 0))) !== undefined)
+    expect(await quiet.answer(asked('s1', 'unknown'), 0, here)).toBe(undefined)
+  })
+
+  const ENDS: readonly (readonly [string, () => void])[] = [
+    ['the other one serves no more', () => void front.retire()],
+    ['the other one has lost its place', () => (isHeld = false)],
+    ['the line is silent', () => line.cut()],
+    ['another one serves', () => news.servedBy('127.0.0.1:1')],
+    ['none serves', () => news.servedBy(undefined)],
+  ]
+  it.each(ENDS)('passes everything on when %s', async (_, end) => {
+    const { answer } = await holding()
+    await waitUntil('a sync that is held', () => quiet.waiting() === 1)
+    end()
+    expect(await answer).toBe(undefined)
+    await waitUntil('nothing is answered', async () => (await ask('s1', 0)) === undefined)
+  })
+
+  it('passes on what it holds when commits were missed there, and goes on', async () => {
+    const { answer } = await holding()
+    await waitUntil('a sync that is held', () => quiet.waiting() === 1)
+    for (const follower of desk.followers) follower.missed()
+    expect(await answer).toBe(undefined)
+    await waitUntil('it follows again', async () => (await bodyOf(ask('s1', 0))) === '{"next_batch":"s1"}')
+  })
+
+  it('goes on when the line is mended', async () => {
+    const { answer } = await holding()
+    await waitUntil('a sync that is held', () => quiet.waiting() === 1)
+    line.cut()
+    expect(await answer).toBe(undefined)
+    line.mend()
+    await waitUntil('it follows again', async () => (await bodyOf(ask('s1', 0))) === '{"next_batch":"s1"}')
+  })
+
+  it('ends a sync whose session has ended', async () => {
+    const { answer } = await holding()
+    await waitUntil('a sync that is held', () => quiet.waiting() === 1)
+    for (const follower of desk.followers) follower.ended(USER, 'D')
+    await expect(answer).rejects.toThrow('ended')
+    expect(quiet.ended.withSession).toBe(1)
+  })
+})
+
+describe('a node that serves', () => {
+  it('tells nothing to whom it does not know as a node', async () => {
+    const stranger = createQuietSyncs({ clock: Date })
+    const other = createNewsStream({ secret: 'another secret', now: Date.now, listener: stranger })
+    const { port } = new URL(`http://${front.address}`)
+    other.servedBy(`127.0.0.1:${port}`)
+    // It tries more than once meanwhile.
+    const { answer } = await holding()
+    await waitUntil('a sync that is held', () => quiet.waiting() === 1)
+    desk.say()
+    await answer
+    expect(desk.followers.size).toBe(1)
+    expect(await stranger.answer(asked('s1'), 0, here)).toBe(undefined)
+    other.close()
+  })
+})
