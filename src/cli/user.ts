@@ -50,7 +50,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   async deactivate({ host, api, user, values }) {
     const path = `/_synapse/admin/v1/deactivate/${encodeURIComponent(user)}`
     await api.call('POST', path, { erase: values.erase ?? false })
-    host.print(`${user} is deactivated for good${values.erase ? ', and what was kept of them is gone' : ''}.`)
+    host.print(`${user} is deactivated${values.erase ? ', and what was kept of them is gone' : ''}.`)
   },
   async lock({ host, api, user }) {
     await restrain(api, 'lock', user, { locked: true })

@@ -239,7 +239,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     base,
     settings,
     syncBase: { deviceLists, profileNews: { changed: () => {} } },
-    roomBase: { erasedUsers: { add: () => {} } },
+    roomBase: { erasedUsers: { add: () => {}, remove: () => {} } },
     rooms: {
       moderation: { gate: OPEN_GATE },
       acting: {

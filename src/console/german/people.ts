@@ -75,8 +75,8 @@ export const people = {
   'The messages are being redacted.': 'Die Nachrichten werden entfernt.',
   Deactivate: 'Deaktivieren',
   'Deactivate this account?': 'Dieses Konto deaktivieren?',
-  '{user} leaves all rooms and loses their sessions, addresses and keys. Nobody can take the name again. This cannot be undone.':
-    '{user} verlässt alle Räume und verliert Sitzungen, Adressen und Schlüssel. Der Name wird nie wieder vergeben. Das lässt sich nicht rückgängig machen.',
+  '{user} leaves all rooms and loses their sessions, addresses and keys. None of that can be brought back. Nobody else can take the name.':
+    '{user} verlässt alle Räume und verliert Sitzungen, Adressen und Schlüssel. Nichts davon lässt sich zurückholen. Der Name wird an niemand anderen vergeben.',
   'Also show their messages to nobody new': 'Die Nachrichten auch niemandem mehr zeigen, der neu dazukommt',
   '{user} is deactivated.': '{user} ist deaktiviert.',
 

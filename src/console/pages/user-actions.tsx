@@ -171,7 +171,7 @@ function GraveActs({ user, of }: Props) {
       words: (
         <p>
           {t(
-            '{user} leaves all rooms and loses their sessions, addresses and keys. Nobody can take the name again. This cannot be undone.',
+            '{user} leaves all rooms and loses their sessions, addresses and keys. None of that can be brought back. Nobody else can take the name.',
             { user: id },
           )}
         </p>

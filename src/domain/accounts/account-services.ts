@@ -110,7 +110,7 @@ export interface AccountParts {
     readonly deviceLists: Pick<DeviceLists, 'change'>
     readonly profileNews: Pick<ProfileNews, 'changed'>
   }
-  readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add'> }
+  readonly roomBase: { readonly erasedUsers: Pick<ErasedUsers, 'add' | 'remove'> }
   /** A deactivated account leaves them, and they learn of changed names and avatars. */
   readonly rooms: {
     readonly moderation: { readonly gate: Pick<Gate, 'name' | 'register'> }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
-import type { RoomId } from '../../core/ids.ts'
+import type { RoomId, UserId } from '../../core/ids.ts'
+import { lockAccount } from '../../store/accounts/accounts.ts'
 import {
   claimDeactivations,
   type DeactivationRow,
@@ -9,6 +10,7 @@ import {
   finishDeactivation,
   insertDeactivation,
   postponeDeactivation,
+  reopenAccount,
 } from '../../store/accounts/deactivations.ts'
 import { deleteLoginTokensOf } from '../../store/accounts/login-tokens.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
@@ -22,6 +24,7 @@ import type { UnbindResult } from '../contact/identity-server.ts'
 import type { IdentityAccounts } from '../identity/accounts.ts'
 import type { CrossSigning } from '../keys/cross-signing.ts'
 import type { ErasedUsers } from '../rooms/read/erased-users.ts'
+import { enterLocalUsers } from '../user-directory/local-entries.ts'
 import type { Devices } from './devices.ts'
 import type { Requester } from './requester.ts'
 
@@ -44,6 +47,12 @@ export interface Deactivation {
       readonly meanwhile?: (tx: Tx) => Promise<void>
     },
   ): Promise<UnbindResult>
+  /**
+   * Opens a deactivated account again, with this password and without the rooms, devices and addresses that it had. An erasure ends too:
+   * everybody may read again what the user wrote. It changes nothing of an account that is not deactivated.
+   * @throws ProtocolError 409 `M_UNKNOWN` while the deactivation is not finished
+   */
+  reactivate(user: EndingUser, passwordHash: string): Promise<void>
   /** Continues the deactivations that are due and returns how many there were. One that fails is due again later. */
   continueDue(): Promise<number>
   /** Calls the listener whenever a deactivation becomes due. */
@@ -58,6 +67,11 @@ const LONGEST_PAUSE_MS = 3_600_000
 const MAX_ATTEMPTS = 50
 const STILL_THERE = new Set(['join', 'invite', 'knock'])
 
+function stillEnding(userId: UserId): ProtocolError {
+  const error = `${userId} is still leaving rooms since the account was deactivated. Try again in a minute.`
+  return new ProtocolError('M_UNKNOWN', error, { status: 409 })
+}
+
 export function createDeactivation(deps: {
   readonly db: Database
   readonly clock: Clock
@@ -65,7 +79,7 @@ export function createDeactivation(deps: {
   readonly crossSigning: Pick<CrossSigning, 'removeAll'>
   readonly contacts: Pick<Contacts, 'removeAll'>
   readonly identityAccounts: Pick<IdentityAccounts, 'removeAll'>
-  readonly erasedUsers: Pick<ErasedUsers, 'add'>
+  readonly erasedUsers: Pick<ErasedUsers, 'add' | 'remove'>
   /** The stream position of events. */
   readonly position: () => number
   readonly rooms: { leave(by: Requester, roomId: RoomId, details: object): Promise<void> }
@@ -143,6 +157,14 @@ export function createDeactivation(deps: {
       await db.tx((tx) => postponeDeactivation(tx, userNid, clock.now()))
       for (const listener of listeners) listener()
       return unbound
+    },
+    async reactivate({ userNid, userId }, passwordHash) {
+      await db.tx(async (tx) => {
+        if ((await lockAccount(tx, userNid))?.deactivated_at === null) return
+        if (!(await reopenAccount(tx, userNid, passwordHash))) throw stillEnding(userId)
+        await enterLocalUsers(tx, [userNid])
+      })
+      erasedUsers.remove(userNid)
     },
     async continueDue() {
       const now = clock.now()

@@ -26,7 +26,9 @@ export async function activeAccount(reader: Reader, userId: UserId, server: Serv
 }
 
 export function deactivated(userId: UserId): ProtocolError {
-  return new ProtocolError('M_USER_DEACTIVATED', `The account ${userId} is deactivated, and stays so.`)
+  const how = `PUT /_synapse/admin/v2/users/${userId} with "deactivated": false and a "password" opens it again`
+  const error = `The account ${userId} is deactivated (${how}).`
+  return new ProtocolError('M_USER_DEACTIVATED', error)
 }
 
 /** A user on whose behalf the server acts without a login. */

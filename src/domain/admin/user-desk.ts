@@ -46,6 +46,11 @@ export interface UserDesk extends DeviceDesk {
   setPassword(userId: UserId, password: string, logoutDevices: boolean): Promise<void>
   /** Deactivates an account. A second call changes nothing, except that it may erase the user. */
   deactivate(userId: UserId, erase: boolean): Promise<UnbindResult>
+  /**
+   * Opens a deactivated account again, as `Deactivation.reactivate`. @throws ProtocolError `M_WEAK_PASSWORD`, 409 `M_UNKNOWN` while its
+   * deactivation is not finished
+   */
+  reactivate(userId: UserId, password: string): Promise<void>
   isAdmin(userId: UserId): Promise<boolean>
   /** @throws ProtocolError `M_FORBIDDEN` if operators would remove their own right, `M_USER_DEACTIVATED` */
   setAdmin(by: Operator, userId: UserId, isAdmin: boolean): Promise<void>
@@ -62,7 +67,7 @@ const MAX_LIMIT = 1_000
 export function createUserDesk(
   deps: DeviceDeskParts & {
     readonly passwords: Passwords
-    readonly deactivation: Pick<Deactivation, 'deactivate'>
+    readonly deactivation: Pick<Deactivation, 'deactivate' | 'reactivate'>
   },
 ): UserDesk {
   const { config, db, passwords } = deps
@@ -123,6 +128,11 @@ export function createUserDesk(
     async deactivate(userId, erase) {
       const { user_nid } = await account(userId)
       return deps.deactivation.deactivate({ userId, userNid: user_nid }, { erase, idServer: undefined })
+    },
+    async reactivate(userId, password) {
+      const { user_nid } = await account(userId)
+      passwords.checkNew(password)
+      await deps.deactivation.reactivate({ userId, userNid: user_nid }, await passwords.hash(password))
     },
     isAdmin: async (userId) => (await account(userId)).is_admin,
     async setAdmin(by, userId, isAdmin) {

@@ -31,6 +31,8 @@ export interface UserWish {
   readonly avatarUrl: string | undefined
   readonly isAdmin: boolean | undefined
   readonly isLocked: boolean | undefined
+  /** Whether a deactivated account is opened again; it needs a password then. */
+  readonly isReactivated: boolean
   /** Replaces all addresses of the account, which count as proven. */
   readonly threepids: readonly { readonly medium: Medium; readonly address: string }[] | undefined
   readonly externalIds: readonly { readonly auth_provider: string; readonly external_id: string }[] | undefined
@@ -40,7 +42,8 @@ export interface UserEditing {
   /**
    * Makes or changes an account. Returns whether it was made.
    * @throws ProtocolError `M_INVALID_USERNAME`, `M_EXCLUSIVE`, `M_WEAK_PASSWORD`, `M_THREEPID_IN_USE`, `M_USER_DEACTIVATED`,
-   *   `M_INVALID_PARAM`, `M_FORBIDDEN`, 409 `M_UNKNOWN` for another account's external id
+   *   `M_INVALID_PARAM`, `M_FORBIDDEN`, `M_MISSING_PARAM` for a deactivated account without a new password; 409 `M_UNKNOWN` for another
+   *   account's external id, and for an account whose deactivation is not finished
    */
   put(by: Operator, userId: UserId, wish: UserWish): Promise<boolean>
 }
@@ -56,7 +59,7 @@ export function createUserEditing(deps: {
   readonly passwords: Passwords
   readonly profiles: Profiles
   readonly contacts: Pick<Contacts, 'remove'>
-  readonly users: Pick<UserDesk, 'setPassword' | 'setAdmin'>
+  readonly users: Pick<UserDesk, 'setPassword' | 'setAdmin' | 'reactivate'>
   readonly exclusiveUsers: ExclusiveUsers
   readonly restraints: Pick<Restraints, 'set'>
 }): UserEditing {
@@ -96,13 +99,24 @@ export function createUserEditing(deps: {
     for (const old of before) if (!kept.has(key(old))) await contacts.remove(user, old, undefined)
   }
 
+  async function reactivate(userId: UserId, { password }: UserWish): Promise<void> {
+    if (password !== undefined) return users.reactivate(userId, password)
+    throw new ProtocolError(
+      'M_MISSING_PARAM',
+      "A deactivated account has no password. Give it one with the key 'password'.",
+    )
+  }
+
   return {
     async put(by, userId, wish) {
       requireLocal(userId, config.server_name)
       check(wish)
       if (wish.password !== undefined) passwords.checkNew(wish.password)
-      const isNew = (await findAccount(db, userId)) === undefined
+      const before = await findAccount(db, userId)
+      const isNew = before === undefined
       if (isNew) await make(userId, wish)
+      const isClosed = before !== undefined && before.deactivated_at !== null
+      if (isClosed && wish.isReactivated) await reactivate(userId, wish)
       const user = onBehalfOf(await activeAccount(db, userId, config.server_name))
       const { externalIds, displayName, avatarUrl } = wish
       if (externalIds !== undefined) await db.tx((tx) => replaceExternalIds(tx, user.userNid, externalIds))
@@ -113,7 +127,7 @@ export function createUserEditing(deps: {
         await restraints.set(by, userId, { isLocked: wish.isLocked })
       if (isNew) return true
       if (wish.isAdmin !== undefined) await users.setAdmin(by, userId, wish.isAdmin)
-      if (wish.password !== undefined) await users.setPassword(userId, wish.password, wish.logoutDevices)
+      if (wish.password !== undefined && !isClosed) await users.setPassword(userId, wish.password, wish.logoutDevices)
       return false
     },
   }

@@ -26,6 +26,18 @@ export async function endAccount(tx: Tx, userNid: number, now: number): Promise<
   return true
 }
 
+/**
+ * Opens a deactivated account again, erased or not. The caller has locked its row. False if its deactivation is still under way.
+ */
+export async function reopenAccount(tx: Tx, userNid: number, passwordHash: string): Promise<boolean> {
+  const rows = await tx.query(
+    `UPDATE account SET deactivated_at = NULL, erased_at = NULL, erased_pos = NULL, password_hash = $2
+     WHERE user_nid = $1 AND NOT EXISTS (SELECT 1 FROM deactivation WHERE user_nid = $1) RETURNING 1 AS one`,
+    [userNid, passwordHash],
+  )
+  return rows.length > 0
+}
+
 /** Removes a user's data other than events, and records the position of the event stream. */
 export async function eraseAccount(tx: Tx, userNid: number, now: number, position: number): Promise<void> {
   await tx.query(

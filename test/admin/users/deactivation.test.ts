@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Account, createRoom, type Json, join, PASSWORD } from '../../support/api.ts'
+import { type Account, createRoom, type Json, join, login, PASSWORD, sendText } from '../../support/api.ts'
 import { waitUntil } from '../../support/wait.ts'
 import { macOf, type Office, openOffice } from '../office.ts'
 
@@ -50,6 +50,88 @@ test('an account can be erased, also later', async () => {
   expect(await office.call('GET', `/v2/users/${bob.userId}`)).toMatchObject({ erased: false })
   await deactivate(bob.userId, { erase: true })
   expect(await office.call('GET', `/v2/users/${bob.userId}`)).toMatchObject({ erased: true, displayname: null })
+})
+
+describe('an account is opened again', () => {
+  const isFinished = async () =>
+    (await office.server.database.db.query('SELECT 1 AS one FROM deactivation')).length === 0
+  const reopen = (userId: string, body: object = { password: 'another horse battery' }) =>
+    office.ask('PUT', `/v2/users/${userId}`, { deactivated: false, ...body })
+
+  test('by a new password: with its profile, and without what it could do before', async () => {
+    const eve = await office.person('eve')
+    await office.call('PUT', `/v1/users/${eve.userId}/admin`, { admin: true })
+    await office.call('PUT', `/v2/users/${eve.userId}`, {
+      displayname: 'Eve',
+      threepids: [{ medium: 'email', address: 'eve@example.org' }],
+    })
+    const room = await createRoom(office.api, office.boss.token, { preset: 'public_chat' })
+    await join(office.api, eve.token, room)
+    await deactivate(eve.userId)
+    await waitUntil('the end of the account', isFinished)
+    expect((await reopen(eve.userId, { password: 'x' })).body.errcode).toBe('M_WEAK_PASSWORD')
+    const { status, body } = await reopen(eve.userId)
+    expect([status, body]).toEqual([
+      200,
+      expect.objectContaining({ deactivated: false, displayname: 'Eve', admin: false, threepids: [] }),
+    ])
+    expect((await office.api.request('GET', '/account/whoami', { token: eve.token })).status).toBe(401)
+    await expect(login(office.api, 'eve')).rejects.toMatchObject({ status: 403 })
+    const { token } = await login(office.api, 'eve', 'another horse battery')
+    expect((await office.api.call('GET', '/joined_rooms', { token })).joined_rooms).toEqual([])
+    await join(office.api, token, room)
+    const found = await office.api.call('POST', '/user_directory/search', {
+      token: office.boss.token,
+      body: { search_term: 'eve' },
+    })
+    expect(found.results.map(({ user_id }: Json) => user_id)).toContain(eve.userId)
+    // Once more, and it ends as it did the first time.
+    await deactivate(eve.userId)
+    expect((await office.api.request('GET', '/account/whoami', { token })).status).toBe(401)
+  })
+
+  test('also after an erasure: what is written then is read by all', async () => {
+    const fay = await office.person('fay')
+    const room = await createRoom(office.api, office.boss.token, { preset: 'public_chat' })
+    await join(office.api, fay.token, room)
+    await sendText(office.api, fay.token, room, 'f1', 'before')
+    await deactivate(fay.userId, { erase: true })
+    await waitUntil('the end of the account', isFinished)
+    expect((await reopen(fay.userId)).body).toMatchObject({ deactivated: false, erased: false, displayname: null })
+    const again = await login(office.api, 'fay', 'another horse battery')
+    await join(office.api, again.token, room)
+    await sendText(office.api, again.token, room, 'f2', 'after')
+    const gus = await office.person('gus')
+    await join(office.api, gus.token, room)
+    const { chunk } = await office.api.call('GET', `/rooms/${enc(room)}/messages?dir=b&limit=20`, { token: gus.token })
+    expect(chunk.map(({ content }: Json) => content.body).filter(Boolean)).toEqual(['after', 'before'])
+  })
+
+  test('not while it is still leaving its rooms', async () => {
+    const hal = await office.person('hal')
+    const { db } = office.server.database
+    await deactivate(hal.userId)
+    await waitUntil('the end of the account', isFinished)
+    await db.tx((tx) =>
+      tx.query(
+        `INSERT INTO deactivation (user_nid, requested_at, due_at)
+         SELECT user_nid, 1, 9000000000000 FROM matrix_user WHERE user_id = '@hal:localhost'`,
+      ),
+    )
+    expect((await reopen(hal.userId)).status).toBe(409)
+    await db.tx((tx) => tx.query('DELETE FROM deactivation'))
+    expect((await reopen(hal.userId)).status).toBe(200)
+  })
+
+  test('by several requests at once', async () => {
+    const ida = await office.person('ida')
+    await deactivate(ida.userId)
+    await waitUntil('the end of the account', isFinished)
+    const answers = await Promise.all([reopen(ida.userId), reopen(ida.userId), reopen(ida.userId)])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    const { token } = await login(office.api, 'ida', 'another horse battery')
+    expect((await office.api.request('GET', '/account/whoami', { token })).status).toBe(200)
+  })
 })
 
 test('of nobody, and of others’ users, there is nothing to end', async () => {
@@ -114,7 +196,10 @@ describe('a deactivated user does not come back', () => {
       () => office.ask('POST', `/v1/reset_password/${carol.userId}`, { new_password: PASSWORD }),
     ],
     ['by being changed', () => office.ask('PUT', `/v2/users/${carol.userId}`, { password: PASSWORD })],
-    ['by being taken back', () => office.ask('PUT', `/v2/users/${carol.userId}`, { deactivated: false })],
+    [
+      'by being opened again without a password',
+      () => office.ask('PUT', `/v2/users/${carol.userId}`, { deactivated: false }),
+    ],
     ['by being an administrator', () => office.ask('PUT', `/v1/users/${carol.userId}/admin`, { admin: true })],
     ['by a login on their behalf', () => office.ask('POST', `/v1/users/${carol.userId}/login`, {})],
     [

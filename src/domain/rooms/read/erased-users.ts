@@ -17,6 +17,8 @@ export interface ErasedUsers {
   isEmpty(): boolean
   /** Notes a committed erasure. */
   add(userNid: number, position: number): void
+  /** Notes that an erased user has their account again. */
+  remove(userNid: number): void
   /**
    * The events as one reader sees them, who was in the room at some of them and not at others.
    *
@@ -38,6 +40,7 @@ export async function openErasedUsers({ db, events }: { db: Reader; events: Even
     positionOf: (userNid) => positions.get(userNid),
     isEmpty: () => positions.size === 0,
     add: (userNid, position) => void (positions.has(userNid) || positions.set(userNid, position)),
+    remove: (userNid) => void positions.delete(userNid),
     async veil(room, candidates, wasInRoom) {
       if (positions.size === 0) return candidates
       return veilBy(positions, await replacedBy(events, candidates), { room, candidates, wasInRoom })

@@ -37,6 +37,7 @@ function wishOf(body: Static<typeof Body>): UserWish {
     avatarUrl: body.avatar_url ?? undefined,
     isAdmin: body.admin,
     isLocked: body.locked,
+    isReactivated: body.deactivated === false,
     threepids: body.threepids,
     externalIds: body.external_ids,
   }
