@@ -8,6 +8,7 @@ const patterns = (description: string, example: readonly string[]) =>
 export const ANTISPAM_QUESTIONS = [
   'user_may_join_room',
   'user_may_invite',
+  'user_may_send_3pid_invite',
   'federated_user_may_invite',
   'accept_make_join',
   'user_may_create_room',
@@ -15,6 +16,9 @@ export const ANTISPAM_QUESTIONS = [
   'check_event_for_spam',
   'check_registration_for_spam',
 ] as const
+
+/** What no service is asked about, unless the operator says so. */
+const BY_WISH: ReadonlySet<string> = new Set(['check_event_for_spam', 'user_may_send_3pid_invite'])
 
 const antispamSection = section(
   'A service of yours that may refuse what people do. It is asked by `POST <url>/<question>`, with JSON (docs/administration.md).',
@@ -36,8 +40,8 @@ const antispamSection = section(
       Type.Unsafe<(typeof ANTISPAM_QUESTIONS)[number]>({ type: 'string', enum: ANTISPAM_QUESTIONS }),
       {
         description:
-          'What it is asked about. `check_event_for_spam` is asked for each message, and each waits for the answer.',
-        default: ANTISPAM_QUESTIONS.filter((question) => question !== 'check_event_for_spam'),
+          'What it is asked about. `check_event_for_spam` is asked for each message, and each waits for the answer. `user_may_send_3pid_invite` is about invitations to addresses; a service that does not know it refuses them all.',
+        default: ANTISPAM_QUESTIONS.filter((question) => !BY_WISH.has(question)),
       },
     ),
     timeout_ms: integer('How long its answer is waited for.', 2_000, 50, 30_000),

@@ -61,6 +61,7 @@ async function openedWith(antispam: object, more: object = {}): Promise<void> {
   const questions = [
     'user_may_join_room',
     'user_may_invite',
+    'user_may_send_3pid_invite',
     'user_may_create_room',
     'user_may_create_room_alias',
     'check_event_for_spam',
@@ -114,7 +115,40 @@ describe('the antispam service', () => {
     await expect(register(office.api, 'spammer')).rejects.toThrow('Not here.')
     service.behaves((_question, _body, reply) => void reply.end('{}'))
     expect((await register(office.api, 'friend')).userId).toBe('@friend:localhost')
-    expect(service.asked.at(-1)!.body).toEqual({ user_id: '@friend:localhost', username: 'friend' })
+    expect(service.asked.at(-1)!.body).toEqual({
+      user_id: '@friend:localhost',
+      username: 'friend',
+      email_threepid: null,
+      request_info: [[expect.any(String), expect.stringMatching(/127\.0\.0\.1$/)]],
+      auth_provider_id: null,
+    })
+  })
+
+  test('is asked about invitations by address, one by one', async () => {
+    service.behaves(refusing('user_may_send_3pid_invite'))
+    const to = (address: string) => ({ id_server: '127.0.0.1:1', id_access_token: 'x', medium: 'email', address })
+    const invited = await ask(alice, 'POST', `/rooms/${enc(room)}/invite`, to('a@example.org'))
+    expect([invited.status, invited.body.error]).toEqual([403, 'Not here.'])
+    const fields = { inviter: alice.userId, medium: 'email' }
+    expect(service.asked.at(-1)).toMatchObject({
+      question: 'user_may_send_3pid_invite',
+      body: { ...fields, address: 'a@example.org', room_id: room },
+    })
+    service.behaves((question, { address }, reply) => {
+      if (question === 'user_may_send_3pid_invite' && address === 'b2@example.org') reply.writeHead(403)
+      reply.end('{}')
+    })
+    const before = service.asked.length
+    const invite_3pid = ['b1@example.org', 'b2@example.org', 'b3@example.org'].map(to)
+    expect((await ask(alice, 'POST', '/createRoom', { invite_3pid })).status).toBe(403)
+    expect(service.asked.slice(before).map(({ question, body }) => [question, body.address, body.room_id])).toEqual([
+      ['user_may_send_3pid_invite', 'b1@example.org', ''],
+      ['user_may_send_3pid_invite', 'b2@example.org', ''],
+    ])
+    const many = Array.from({ length: 200 }, (_, n) => to(`c${n}@example.org`))
+    service.behaves((_question, _body, reply) => void reply.end('{}'))
+    expect((await ask(alice, 'POST', '/createRoom', { invite_3pid: many })).body.errcode).toBe('M_INVALID_PARAM')
+    expect(service.asked.length - before).toBeLessThan(100)
   })
 
   test('is not asked about administrators', async () => {

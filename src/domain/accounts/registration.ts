@@ -4,8 +4,9 @@ import { localpartOf, type UserId } from '../../core/ids.ts'
 import { upgradeGuest } from '../../store/accounts/accounts.ts'
 import type { Database, Tx } from '../../store/db/db.ts'
 import type { Clock, Random } from '../clock.ts'
+import { threepidsIn } from '../contact/contact-proofs.ts'
 import type { Contacts } from '../contact/contacts.ts'
-import type { Gate } from '../moderation/gate.ts'
+import type { Gate, Newcomer } from '../moderation/gate.ts'
 import type { Devices } from './devices.ts'
 import { type ExclusiveUsers, requireUnreserved } from './exclusive-users.ts'
 import {
@@ -41,6 +42,8 @@ export interface NewAccount extends AccountWish {
   readonly password: string
   /** Whether the registration also logs a device in. */
   readonly logsIn: boolean
+  /** Where the request came from. */
+  readonly from: Newcomer['from']
   /** The session of the authentication, if there was one. */
   readonly call?: RegistrationCall | undefined
 }
@@ -64,7 +67,7 @@ export interface Registration {
    */
   checkAvailable(username: string): Promise<UserId>
   /** Asks what `register` asks of a new account, for one that is made in another way. @throws as `checkAvailable`, and `M_FORBIDDEN` */
-  checkNew(username: string): Promise<UserId>
+  checkNew(username: string, newcomer: Newcomer): Promise<UserId>
   /** What follows for an account that its user has just made in another way, in the same transaction. */
   settle(tx: Tx, userNid: number): Promise<void>
   /** @throws as `checkAvailable`, and `M_WEAK_PASSWORD`, `M_INVALID_PARAM`; `M_UNKNOWN_TOKEN` or `M_FORBIDDEN` for a guest's token */
@@ -94,6 +97,11 @@ export interface RegistrationDeps {
     Config,
     'server_name' | 'registration' | 'sessions' | 'listen' | 'trusted_proxies' | 'public_base_url' | 'well_known'
   >
+}
+
+/** The email address that somebody who registers has confirmed. */
+function emailIn(proof: UiaProof): Newcomer['email'] {
+  return threepidsIn(proof, 'register').find(({ medium }) => medium === 'email')
 }
 
 export function createRegistration(deps: RegistrationDeps): Registration {
@@ -169,9 +177,9 @@ export function createRegistration(deps: RegistrationDeps): Registration {
     isOpen,
     isPossible: async (isForwarded) => isOpen(isForwarded) || registrationTokens.isAnyUsable(),
     checkAvailable,
-    async checkNew(username) {
+    async checkNew(username, newcomer) {
       const id = await checkAvailable(username)
-      await deps.gate.register(id)
+      await deps.gate.register(id, newcomer)
       return id
     },
     settle: (tx, userNid) => settle(tx, deps, userNid, 'own'),
@@ -192,7 +200,7 @@ export function createRegistration(deps: RegistrationDeps): Registration {
       const guest = guestToken === undefined ? undefined : await guestOf(guestToken, username)
       const id = newUserId(username ?? chosenName('u', random), config.server_name)
       if (guest === undefined) requireUnreserved(deps.exclusiveUsers, id)
-      await deps.gate.register(guest?.userId ?? id)
+      await deps.gate.register(guest?.userId ?? id, { email: emailIn(proof), from: account.from })
       const passwordHash = await passwords.hash(password)
       if (guest !== undefined) return upgrade(guest, passwordHash, account, proof)
       return db.tx(async (tx) => {

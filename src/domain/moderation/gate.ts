@@ -12,6 +12,22 @@ import { MAX_SERVER_VERDICTS } from '../limits/moderation.ts'
 import type { Antispam } from './antispam.ts'
 import type { PolicyLists } from './policy-lists.ts'
 
+/** What is known of somebody who gets an account. */
+export interface Newcomer {
+  /** A confirmed email address. */
+  readonly email?: { readonly address: string; readonly validatedAt: number } | undefined
+  /** Where the request came from; unknown of people whom a provider brings. */
+  readonly from?: { readonly ip: string; readonly userAgent?: string | undefined } | undefined
+  /** The service that vouches for them. */
+  readonly provider?: string | undefined
+}
+
+/** An invitation to somebody whose user id is not known yet. */
+export interface AddressInvitation {
+  readonly medium: string
+  readonly address: string
+}
+
 /**
  * What people may do here besides what the rules of rooms say: policy lists, options, and the operator's antispam service. Administrators
  * of this server may do everything. Functions resolve at once where nothing is configured; they throw `M_FORBIDDEN` with the reason.
@@ -22,15 +38,15 @@ export interface Gate {
   /** A user of another server joins or knocks through this one. @param isAsked whether the service is asked too */
   remoteJoin(userId: UserId, roomId: RoomId, isAsked: boolean): Promise<void>
   invite(sender: UserId, target: UserId, roomId: RoomId): Promise<void>
-  /** An invitation to somebody whose user id is not known yet. The service is not asked. */
-  inviteByAddress(sender: UserId, roomId: RoomId | undefined): Promise<void>
+  /** @param roomId undefined while a room is made */
+  inviteByAddress(sender: UserId, invited: readonly AddressInvitation[], roomId: RoomId | undefined): Promise<void>
   remoteInvite(sender: UserId, target: UserId, roomId: RoomId, event: JsonObject): Promise<void>
   createRoom(userId: UserId): Promise<void>
   createAlias(userId: UserId, alias: string): Promise<void>
   /** Whether a name may be registered. @throws ProtocolError `M_EXCLUSIVE` for a forbidden one */
   name(userId: UserId): void
   /** An account is about to be made. @throws as `name` */
-  register(userId: UserId): Promise<void>
+  register(userId: UserId, newcomer: Newcomer): Promise<void>
   /** @throws ProtocolError `M_NOT_FOUND` for files of a banned server */
   media(server: ServerName): void
   /** Why events of a server are not received; undefined, at no cost while there is no list, if they are. */
@@ -115,7 +131,12 @@ export function createGate(parts: {
       await mayInvite(inviter, invitee, room_id)
       await ask(inviter, 'user_may_invite', { inviter, invitee, room_id })
     },
-    inviteByAddress: (sender, roomId) => mayInvite(sender, undefined, roomId),
+    async inviteByAddress(inviter, invited, roomId) {
+      await mayInvite(inviter, undefined, roomId)
+      for (const { medium, address } of invited) {
+        await ask(inviter, 'user_may_send_3pid_invite', { inviter, medium, address, room_id: roomId ?? '' })
+      }
+    },
     async remoteInvite(sender, target, roomId, event) {
       await mayInvite(sender, target, roomId)
       await ask(sender, 'federated_user_may_invite', { event })
@@ -129,11 +150,16 @@ export function createGate(parts: {
       await ask(user_id, 'user_may_create_room_alias', { user_id, room_alias })
     },
     name,
-    async register(userId) {
-      name(userId)
-      if (antispam.asks('check_registration_for_spam')) {
-        await antispam.ask('check_registration_for_spam', { user_id: userId, username: localpartOf(userId) })
-      }
+    async register(user_id, { email, from, provider }) {
+      name(user_id)
+      if (!antispam.asks('check_registration_for_spam')) return
+      await antispam.ask('check_registration_for_spam', {
+        user_id,
+        username: localpartOf(user_id),
+        email_threepid: email ? { medium: 'email', address: email.address, validated_at: email.validatedAt } : null,
+        request_info: from ? [[from.userAgent ?? '', from.ip]] : [],
+        auth_provider_id: provider ?? null,
+      })
     },
     media(server) {
       if (shuns(server) !== undefined) throw new ProtocolError('M_NOT_FOUND', 'There is no such media.')

@@ -1,3 +1,4 @@
+import { MAX_ADDRESSES_INVITED } from '../limits.ts'
 import type { AddressInvites } from '../rooms/act/address-invites.ts'
 import type { Aliases } from '../rooms/act/aliases.ts'
 import type { Upgrades } from '../rooms/act/upgrade/upgrades.ts'
@@ -15,11 +16,13 @@ export const gatedAliases = (aliases: Aliases, gate: Pick<Gate, 'createAlias'>):
 /** Invitations to addresses, which only those send whom the gate lets. */
 export const gatedAddressInvites = (invites: AddressInvites, gate: Pick<Gate, 'inviteByAddress'>): AddressInvites => ({
   async invite(by, roomId, invited, details) {
-    await gate.inviteByAddress(by.userId, roomId)
+    await gate.inviteByAddress(by.userId, [invited], roomId)
     await invites.invite(by, roomId, invited, details)
   },
   async createRoom(by, request, offence) {
-    if ((request.invite_3pid?.length ?? 0) > 0) await gate.inviteByAddress(by.userId, undefined)
+    const { invite_3pid: invited = [] } = request
+    // More are refused anyway.
+    if (invited.length > 0) await gate.inviteByAddress(by.userId, invited.slice(0, MAX_ADDRESSES_INVITED), undefined)
     return invites.createRoom(by, request, offence)
   },
 })

@@ -47,6 +47,11 @@ export function createExternalAccounts(deps: {
     if (!isLinked) throw new SignInFailure('ended')
   }
 
+  /** The address that the provider vouches for. */
+  function verified({ email }: Person) {
+    return email === undefined ? undefined : { address: email, validatedAt: clock.now() }
+  }
+
   async function requireRoom(tx: Tx): Promise<void> {
     try {
       await requireRoomForUser(tx, config)
@@ -68,7 +73,7 @@ export function createExternalAccounts(deps: {
     },
 
     async create(providerId, person, username, meanwhile) {
-      const id = await registration.checkNew(username)
+      const id = await registration.checkNew(username, { provider: providerId, email: verified(person) })
       return db.tx(async (tx) => {
         await requireRoom(tx)
         await meanwhile?.(tx)

@@ -65,7 +65,7 @@ async function finish(request: Request, services: Services, next: string): Promi
 
 /** Gives the secret of a browser that is signed in; undefined if the registration has ended meanwhile. */
 async function makeAccount(
-  { body: { session }, ip, isForwarded }: Request,
+  { body: { session }, ip, userAgent, isForwarded }: Request,
   { registration, interactiveAuth, oauth }: Services,
   username: string,
   password: string,
@@ -84,6 +84,6 @@ async function makeAccount(
     flows: await registration.flows(isForwarded),
   })
   if ('challenge' in outcome) return undefined
-  const { userId } = await registration.register({ ...wish, logsIn: false }, outcome.proof)
+  const { userId } = await registration.register({ ...wish, logsIn: false, from: { ip, userAgent } }, outcome.proof)
   return oauth.webSessions.signInAs(userId)
 }

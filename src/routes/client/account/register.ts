@@ -76,7 +76,10 @@ export const register = endpoint(
     }
     const { password } = body
     if (password === undefined) throw new ProtocolError('M_MISSING_PARAM', "Key 'password' is missing.")
-    const { userId, issued } = await registration.register({ ...wishOf(body), password, logsIn, call }, uia)
+    const { userId, issued } = await registration.register(
+      { ...wishOf(body), password, logsIn, call, from: { ip: request.ip, userAgent: request.userAgent } },
+      uia,
+    )
     return loginAnswer(config, userId, issued)
   },
 )
