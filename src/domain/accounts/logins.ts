@@ -125,10 +125,14 @@ function createPasswordCheck(deps: LoginDeps) {
     const identified = await identifiedBy(credentials, config.server_name)
     const name = identified.kind === 'user' ? (identified.ids.at(-1) ?? 'nobody') : identified.address
     const place = from.userNid === undefined ? from.network : `user ${from.userNid}`
-    const wasRight = await brake.begin(name, place, async () => isKnown(await find(identified), from))
     passwords.mustHaveRoom()
+    const wasRight = await brake.begin(name, place, async () => isKnown(await find(identified), from))
     const account = await find(identified)
-    const fits = await passwords.verify(password, account?.password_hash)
+    const fits = await passwords.verify(password, account?.password_hash).catch((error) => {
+      // Nobody knows whether it was wrong: it does not count as that.
+      wasRight()
+      throw error
+    })
     // A deactivated account has no password that could prove who the owner is.
     const isEnded = account !== undefined && account.deactivated_at !== null
     if (isEnded && (fits || account.password_hash === null)) throw deactivated()

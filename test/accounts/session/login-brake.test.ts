@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { ProtocolError } from '../../../src/core/errors.ts'
 import { createLoginBrake } from '../../../src/domain/accounts/login-brake.ts'
 import { createSessions } from '../../../src/domain/accounts/sessions.ts'
 import { BRAKE_FACTOR } from '../../../src/domain/limits.ts'
@@ -109,6 +110,24 @@ describe('wrong passwords', () => {
     expect(tries.map(({ status }) => status)).toEqual(Array(BURST).fill(401))
     expect((await prove(mallory, 'emma', 'a wrong password')).status).toBe(429)
     expect((await logIn('emma', somewhere())).status).toBe(200)
+  })
+
+  test.each(['mustHaveRoom', 'verify'] as const)('A8: do not count while nobody can check them (%s)', async (part) => {
+    const user = `fritz.${part.toLowerCase()}`
+    await register(api, user)
+    const full = vi.spyOn(server.services.passwords, part).mockImplementation(() => {
+      const error = new ProtocolError('M_LIMIT_EXCEEDED', 'Too many logins at once.')
+      if (part === 'verify') return Promise.reject(error)
+      throw error
+    })
+    try {
+      for (let n = 0; n <= BURST * BRAKE_FACTOR; n++) {
+        expect((await logIn(user, somewhere())).body.error).toBe('Too many logins at once.')
+      }
+    } finally {
+      full.mockRestore()
+    }
+    expect((await logIn(user, somewhere())).status).toBe(200)
   })
 
   test('A8: for an account that does not exist are answered alike', async () => {
