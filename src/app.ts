@@ -20,6 +20,7 @@ import { livekitPlugin } from './routes/livekit/plugin.ts'
 import { mediaPlugin } from './routes/media/plugin.ts'
 import { oauthPlugin } from './routes/oauth/plugin.ts'
 import { ssoPlugin } from './routes/sso/plugin.ts'
+import { errorPageOf } from './routes/web/error-page.ts'
 import { webPlugin } from './routes/web/plugin.ts'
 import { wellKnownPlugin } from './routes/well-known/plugin.ts'
 
@@ -53,7 +54,7 @@ export function buildApp(context: AppContext): FastifyInstance {
   const addressOf = addressReader(trusted_proxies)
   const longest = Math.max(MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES, limits.max_body_bytes)
   const intake = createBodyIntake({ addressOf, longest, metrics: metrics.arrivals, log })
-  const app = createServer({ log, metrics, tracing, intake })
+  const app = createServer({ log, metrics, tracing, intake, errorPage: errorPageOf(services) })
   const hasNodes = services.config.cluster.secret !== undefined
   const deps = { services, log, addressOf, intake, compression: createCompression(addressOf), hasNodes }
   const isClient = roles.includes('client')

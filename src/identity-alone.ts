@@ -16,6 +16,7 @@ import { createServer } from './http/server.ts'
 import { createIdentity, identityWorkers } from './identity-role.ts'
 import { identityAdminPlugin } from './routes/admin/plugin.ts'
 import { identityPlugin } from './routes/identity/plugin.ts'
+import { errorPageOf } from './routes/web/error-page.ts'
 import { startJanitor } from './workers/janitor.ts'
 
 /** The identity service without a homeserver: the counterpart of `context.ts` and `app.ts` without rooms. */
@@ -65,7 +66,7 @@ export function buildApp(context: AppContext): FastifyInstance {
   const { trusted_proxies, limits } = services.config
   const addressOf = addressReader(trusted_proxies)
   const intake = createBodyIntake({ addressOf, longest: limits.max_body_bytes, metrics: metrics.arrivals, log })
-  const app = createServer({ log, metrics, tracing, intake })
+  const app = createServer({ log, metrics, tracing, intake, errorPage: errorPageOf(services) })
   const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
   for (const plugin of [identityPlugin, identityAdminPlugin]) app.register(plugin, deps)
   return app

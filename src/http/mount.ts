@@ -22,7 +22,7 @@ import { cookieIn } from './cookie.ts'
 import type { Endpoint, LimitName, Reply } from './endpoint.ts'
 import { AHEAD } from './nodes/ahead.ts'
 import { BAD_QUERY, queryReader, type RawQuery, single } from './query.ts'
-import { sendError, sendReply } from './reply.ts'
+import { isBrowser, sendError, sendReply } from './reply.ts'
 import { MountedRequest, type PathParams, type RouteFacts, templateOf } from './request.ts'
 import type { Role } from './role.ts'
 import { challengeOf } from './uia.ts'
@@ -324,9 +324,8 @@ export function rolePlugin<By extends Caller>(
 /** Browsers show JSON to people who can do nothing with it. */
 function answerBrowsers(app: FastifyInstance, errorPage: NonNullable<Role['errorPage']>, { log }: MountDeps): void {
   app.setErrorHandler((error, { headers }, reply) => {
-    const isBrowser = /\btext\/html\b/i.test(headers.accept ?? '')
     const pageOf = (refusal: ProtocolError) => errorPage(refusal, headers['accept-language'])
-    return sendError(reply, error, log, isBrowser ? pageOf : undefined)
+    return sendError(reply, error, log, isBrowser(headers) ? pageOf : undefined)
   })
 }
 

@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
@@ -86,6 +86,11 @@ function toProtocolError(error: unknown): ProtocolError | undefined {
 function retryAfter(extra: JsonObject): string | undefined {
   const ms = extra.retry_after_ms
   return typeof ms === 'number' ? String(Math.max(1, Math.ceil(ms / 1000))) : undefined
+}
+
+/** Whether a person looks at the answer: browsers say that they would like a page. */
+export function isBrowser({ accept = '' }: IncomingHttpHeaders): boolean {
+  return /\btext\/html\b/i.test(accept)
 }
 
 /**

@@ -3,15 +3,16 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { Errcode } from '../core/errors.ts'
+import type { Errcode, ProtocolError } from '../core/errors.ts'
 import type { ArrivalMetrics } from '../domain/arrival-metrics.ts'
 import type { RequestSpan, Tracing } from '../domain/tracing.ts'
 import type { BodyIntake } from './body-intake.ts'
 import { answerCors, CORS_HEADERS } from './cors.ts'
+import type { RawReply } from './endpoint.ts'
 import { judgeFirst } from './expect-continue.ts'
 import { LINGER_MS, linger } from './parting.ts'
 import { parseQuery } from './query.ts'
-import { sendError } from './reply.ts'
+import { isBrowser, sendError } from './reply.ts'
 import { answerUnrecognised } from './unrecognised.ts'
 
 declare module 'fastify' {
@@ -35,6 +36,8 @@ export interface ServerOptions {
   readonly metrics: RequestMetrics
   readonly tracing?: Tracing | undefined
   readonly intake: BodyIntake
+  /** A page that tells a person in a browser of an error, outside of the interfaces for programs. */
+  readonly errorPage?: ((error: ProtocolError, acceptLanguage: string | undefined) => RawReply) | undefined
   /** Takes a request that would get an error, or is not known here. Nothing of an answer is sent yet. By default the error is the answer. */
   readonly declined?: Declined | undefined
 }
@@ -190,13 +193,21 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.addContentTypeParser('*', (request, _payload, done) => options.intake.read(request, done))
   const { declined } = options
   if (declined) app.setErrorHandler((error, request, reply) => decline(error, request, reply, declined))
-  else app.setErrorHandler((error, _request, reply) => sendError(reply, error, options.log))
+  else app.setErrorHandler((error, request, reply) => sendError(reply, error, options.log, pageFor(request, options)))
   if (options.tracing) traceRequests(app, options.tracing)
   observe(app, options)
   answerCors(app)
   if (declined) app.setNotFoundHandler((request, reply) => decline(undefined, request, reply, declined))
   else answerUnrecognised(app)
   return app
+}
+
+/** What programs ask, whatever they say they would like. */
+const INTERFACES = /^\/(?:_matrix|_proto|_synapse|\.well-known)\//
+
+function pageFor({ url, headers }: FastifyRequest, { errorPage }: ServerOptions) {
+  if (errorPage === undefined || INTERFACES.test(url) || !isBrowser(headers)) return undefined
+  return (error: ProtocolError) => errorPage(error, headers['accept-language'])
 }
 
 /** In place of the operation of a request that another node answers. */

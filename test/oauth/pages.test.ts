@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Json } from '../support/api.ts'
 import { type Browsing, hiddenOf, type Page } from '../support/browsing.ts'
 import { addressOf, allow, answerIn, type OauthWorld, openOauthWorld, requestOf } from './world.ts'
 
@@ -196,5 +197,32 @@ describe('an error', () => {
     expect(text).toContain('Diese Angabe kann nicht angenommen werden.')
     const json = await fetch(address, { headers: { accept: 'application/json' } })
     expect([json.status, await json.json()]).toEqual([400, expect.objectContaining({ errcode: 'M_INVALID_PARAM' })])
+  })
+
+  const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*', 'accept-language': 'en' }
+
+  it.each([
+    ['GET', '/nothing', 404, 'There is nothing at this address.'],
+    ['GET', '/_hearth/account/sign-out', 405, 'a form leads there.'],
+    ['GET', '/policies/none/1/en', 404, 'This did not work'],
+    ['GET', '/%', 400, ''],
+  ])('is a page at an address that is none, too: %s %s', async (method, path, status, words) => {
+    const page = await fetch(world.origin + path, { method, headers: BROWSER })
+    const text = await page.text()
+    expect(page.status).toBe(status)
+    expect(text).toContain(words)
+    if (words === '') return
+    expect(text).toContain('<html lang="en">')
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+  })
+
+  it.each([
+    '/_matrix/client/v3/nothing',
+    '/_proto/client/v3/nothing',
+    '/_synapse/admin/v1/nothing',
+    '/.well-known/none',
+  ])('is JSON where programs ask, whatever they would like: %s', async (path) => {
+    const answer = await fetch(world.origin + path, { headers: BROWSER })
+    expect([answer.status, ((await answer.json()) as Json).errcode]).toEqual([404, 'M_UNRECOGNIZED'])
   })
 })

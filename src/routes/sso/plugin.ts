@@ -1,6 +1,6 @@
 import { rolePlugin } from '../../http/mount.ts'
-import { clientRole } from '../client/role.ts'
+import { personRole } from '../account/role.ts'
 import { ssoEndpoints } from './index.ts'
 
 /** Pages of single sign-on. */
-export const ssoPlugin = rolePlugin(() => ssoEndpoints, clientRole)
+export const ssoPlugin = rolePlugin(() => ssoEndpoints, personRole)

@@ -1,6 +1,6 @@
 import { rolePlugin } from '../../http/mount.ts'
-import { clientRole } from '../client/role.ts'
+import { personRole } from '../account/role.ts'
 import { webEndpoints } from './index.ts'
 
 /** Pages for people. */
-export const webPlugin = rolePlugin(() => webEndpoints, clientRole)
+export const webPlugin = rolePlugin(() => webEndpoints, personRole)
