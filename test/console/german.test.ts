@@ -62,6 +62,13 @@ describe.skipIf(chromiumPath() === undefined)('the console in the language of th
     }
   })
 
+  it('says that the options are described in English, and marks what is', async () => {
+    await page.locator('nav#menu').getByRole('link', { name: 'Konfiguration', exact: true }).click()
+    await page.getByText('Was die Optionen bedeuten, ist auf Englisch beschrieben.').waitFor()
+    await page.locator('td [lang="en"]').first().waitFor()
+    expect(await page.locator('tbody tr:not(:has([lang="en"]))').count()).toBe(0)
+  })
+
   it('is English after that was chosen, and stays so', async () => {
     await page.getByLabel('Sprache').selectOption('en')
     await page.getByLabel('Language').waitFor()

@@ -1,30 +1,20 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PASSWORD } from '../support/api.ts'
 import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
 import { fastestMs } from '../support/slowness.ts'
-import { END, GRAPH, lookAt, MODERATION, OPERATION, ROOMS, SIGN_IN, type Step, USERS } from './story.ts'
+import { END, GRAPH, lookAtConsole, MODERATION, OPERATION, ROOMS, SIGN_IN, type Step, USERS } from './story.ts'
 import { CONSOLE, haveBobRefused, openTown, type Town } from './world.ts'
-
-interface Violation {
-  readonly id: string
-  readonly impact: string
-  readonly nodes: readonly { readonly html: string }[]
-}
 
 describe.skipIf(chromiumPath() === undefined)('an administrator with a browser, the whole story', () => {
   let town: Town
   let browser: TestBrowser
   let page: Page
-  let axe: string
   const trouble: string[] = []
   const elsewhere: string[] = []
 
   beforeAll(async () => {
     town = await openTown()
-    axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
     browser = await openBrowser()
     // The checker is put into the page past its policy, which is held by the tests of access.
     const context = await browser.newContext({
@@ -49,18 +39,7 @@ describe.skipIf(chromiumPath() === undefined)('an administrator with a browser, 
     await town.close()
   })
 
-  /** Nothing that keeps somebody from using the page. */
-  async function isForAll(name: string, on = page): Promise<void> {
-    await on.evaluate(axe)
-    const found = (await on.evaluate('axe.run({ resultTypes: ["violations"] })')) as { violations: Violation[] }
-    const grave = found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    expect(
-      grave.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`),
-      name,
-    ).toEqual([])
-  }
-
-  const look = (name: string) => lookAt(page, name, isForAll)
+  const look = (name: string) => lookAtConsole(page, name)
   const tell = (steps: readonly Step[]) => {
     for (const [name, act] of steps) it(name, () => act({ town, page, look }))
   }
@@ -96,7 +75,7 @@ describe.skipIf(chromiumPath() === undefined)('an administrator with a browser, 
       await link.click()
       await german.getByRole('heading', { level: 1, name, exact: true }).waitFor()
       await german.locator('[aria-busy="true"]').waitFor({ state: 'detached' })
-      await lookAt(german, `german-${id || 'overview'}`, (which) => isForAll(which, german))
+      await lookAtConsole(german, `german-${id || 'overview'}`)
     }
     await context.close()
   }, 120_000)

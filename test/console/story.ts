@@ -1,12 +1,8 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { PASSWORD } from '../support/api.ts'
+import { graveProblems, lookAt, type Shape } from '../support/looks.ts'
 import { CONSOLE, type Town } from './world.ts'
-
-/** Where pictures of the pages go; nowhere without it. */
-const pictures = process.env.PICTURES
 
 export interface Scene {
   readonly town: Town
@@ -447,6 +443,13 @@ export const OPERATION: readonly Step[] = [
       await menu(page, 'Configuration')
       await page.getByRole('rowheader', { name: /registration\.shared_secret/ }).waitFor()
       await look('configuration')
+      await page.getByLabel('also what is as it comes').check()
+      await page
+        .locator('td code', { hasText: /^database\.url$/ })
+        .first()
+        .waitFor()
+      expect(await page.locator('tbody').innerText()).not.toContain('`')
+      await page.getByLabel('also what is as it comes').uncheck()
       expect(await page.getByText('[hidden]').count()).toBeGreaterThan(0)
       expect(await page.locator('body').innerText()).not.toContain('a secret that administrators share')
     },
@@ -540,21 +543,15 @@ export const END: readonly Step[] = [
   ],
 ]
 
-/** Looks at a page in light and dark, and on a phone, where it must fit; takes pictures where they are wanted. */
-export async function lookAt(page: Page, name: string, check: (name: string) => Promise<void>): Promise<void> {
-  for (const [shape, width, colorScheme] of [
-    ['light', 1280, 'light'],
-    ['dark', 1280, 'dark'],
-    ['phone', 360, 'light'],
-  ] as const) {
-    await page.setViewportSize({ width, height: 800 })
-    await page.emulateMedia({ colorScheme })
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${name} ${shape}`).toBe(true)
-    await check(`${name} ${shape}`)
-    if (pictures === undefined) continue
-    await mkdir(pictures, { recursive: true })
-    await page.screenshot({ path: join(pictures, `${name}-${shape}.png`), fullPage: true })
-  }
+const SHAPES: readonly Shape[] = [
+  { name: 'light', width: 1280, colorScheme: 'light' },
+  { name: 'dark', width: 1280, colorScheme: 'dark' },
+  { name: 'phone', width: 360, colorScheme: 'light' },
+]
+
+/** Looks at a page of the console in light and dark, and on a phone: nothing on it may keep somebody from using it. */
+export async function lookAtConsole(page: Page, name: string): Promise<void> {
+  await lookAt(page, name, SHAPES, async (which) => expect(await graveProblems(page), which).toEqual([]))
   await page.setViewportSize({ width: 1280, height: 900 })
   await page.emulateMedia({ colorScheme: 'light' })
 }

@@ -119,6 +119,7 @@ export const operation = {
 
   'What is in force, without secrets. It is changed in the configuration file, and most of it at the next start.':
     'Was gilt, ohne Geheimnisse. Geändert wird es in der Konfigurationsdatei, das meiste davon mit dem nächsten Start.',
+  'What the options mean is told in English.': 'Was die Optionen bedeuten, ist auf Englisch beschrieben.',
   'Search in all options': 'In allen Optionen suchen',
   'also what is as it comes': 'auch Voreinstellungen',
   Options: 'Optionen',

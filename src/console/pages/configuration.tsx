@@ -1,11 +1,12 @@
 import { Badge } from '../parts/badge.tsx'
+import { Marked } from '../parts/marked.tsx'
 import { Page } from '../parts/page.tsx'
 import { Search } from '../parts/search.tsx'
 import { Shown } from '../parts/state.tsx'
 import { Table } from '../parts/table.tsx'
 import { go, to } from '../router.ts'
 import { useData } from '../use-data.ts'
-import { t } from '../words.ts'
+import { language, t } from '../words.ts'
 
 interface Setting {
   readonly key: string
@@ -43,6 +44,7 @@ export function Configuration({ query }: { readonly query: Readonly<Record<strin
           <span>{t('also what is as it comes')}</span>
         </label>
       </div>
+      {language !== 'en' && <p class="hint">{t('What the options mean is told in English.')}</p>}
       <Shown of={configuration}>
         {({ settings }) => (
           <Table
@@ -65,7 +67,7 @@ export function Configuration({ query }: { readonly query: Readonly<Record<strin
                 title: t('Meaning'),
                 cell: ({ description }) => (
                   <span class="soft" lang="en">
-                    {description}
+                    <Marked text={description} />
                   </span>
                 ),
               },
