@@ -13,6 +13,8 @@ export interface OauthWorld {
   readonly services: Services
   /** Moves the server's clock. */
   advance(ms: number): void
+  /** What operators are told of a whole server. */
+  metrics(): Promise<string>
   readonly origin: string
   /** The server itself, past the proxy. */
   readonly baseUrl: string
@@ -44,7 +46,7 @@ export const CLIENT = {
   token_endpoint_auth_method: 'none',
 }
 
-type Server = Pick<OauthWorld, 'db' | 'services' | 'advance' | 'close'> & { readonly baseUrl: string }
+type Server = Pick<OauthWorld, 'db' | 'services' | 'advance' | 'metrics' | 'close'> & { readonly baseUrl: string }
 
 /** A server with rooms and keys. */
 async function wholeServer(values: object): Promise<Server> {
@@ -57,13 +59,27 @@ async function wholeServer(values: object): Promise<Server> {
     advance(ms) {
       ahead += ms
     },
+    metrics: server.metrics,
+    close: server.close,
+  }
+}
+
+/** A server without rooms. */
+async function accountServer(values: object): Promise<Server> {
+  const server = await startAccountServer(values)
+  return {
+    baseUrl: server.baseUrl,
+    db: server.db,
+    services: server.services,
+    advance: server.advance,
+    metrics: async () => '',
     close: server.close,
   }
 }
 
 export async function openOauthWorld(values: object = {}, isWhole?: 'whole'): Promise<OauthWorld> {
   const front = await openFront({ host: 'localhost' })
-  const start = isWhole ? wholeServer : startAccountServer
+  const start = isWhole ? wholeServer : accountServer
   const server = await start({ public_base_url: front.origin, ...values })
   front.lead(Number(new URL(server.baseUrl).port))
   const api = openApi(server.baseUrl)
@@ -72,6 +88,7 @@ export async function openOauthWorld(values: object = {}, isWhole?: 'whole'): Pr
     db: server.db,
     services: server.services,
     advance: server.advance,
+    metrics: server.metrics,
     origin: front.origin,
     baseUrl: server.baseUrl,
     api,
