@@ -181,7 +181,7 @@ export const PAGES = {
     values: [
       ...['form', 'problem', 'sign_out', 'user_id', 'display_name', 'has_password', 'can_link', 'can_add_phone'],
       ...['picture', 'picture_form', 'remove_picture'],
-      ...['sessions', 'name', 'device_id', 'seen', 'ip', 'tells_of_logins', 'addresses', 'address'],
+      ...['sessions', 'name', 'device_id', 'seen', 'ip', 'tells_of_logins', 'addresses', 'address', 'shown'],
       ...['done', ...ACCOUNT_NEWS],
     ],
     markup: ['form', 'sign_out', 'picture_form', 'remove_picture'],

@@ -7,7 +7,7 @@ import type { EndpointRequest } from '../../http/request.ts'
 import { goTo } from '../oauth/answer.ts'
 import { pageReply } from '../web/page.ts'
 import { canAddPhone } from './addresses/phone-page.ts'
-import { shownTime } from './shown.ts'
+import { shownAddress, shownTime } from './shown.ts'
 import type { Owner } from './signed-in.ts'
 import { uploadForm, visitorForm } from './visitor.ts'
 
@@ -62,7 +62,7 @@ export async function accountPage(
       })),
       tells_of_logins:
         waysOf(services.config).byMail && addresses.some(({ medium }) => medium === 'email') ? 'yes' : '',
-      addresses: addresses.map(({ address }) => ({ address })),
+      addresses: addresses.map((each) => ({ address: each.address, shown: shownAddress(each) })),
       ...(news !== undefined && { done: 'yes', [news]: 'yes' }),
     },
     { acceptLanguage: reader.acceptLanguage, problem, status: problem?.status, isSecret: true, hasImages: true },

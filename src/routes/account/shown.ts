@@ -1,4 +1,5 @@
 import { preferredLanguages } from '../../core/languages.ts'
+import type { Medium } from '../../core/threepid.ts'
 
 /** A moment, in the reader's language: the server's time zone is not theirs, so it is said with the time. */
 export function shownTime(ms: number, { acceptLanguage }: { readonly acceptLanguage: string | undefined }): string {
@@ -23,4 +24,9 @@ export function shownBytes(bytes: number, { acceptLanguage }: { readonly acceptL
   } catch {
     return `${value.toFixed(1)} ${UNITS[step]}`
   }
+}
+
+/** An address as people write it: numbers are kept without their plus. */
+export function shownAddress({ medium, address }: { readonly medium: Medium; readonly address: string }): string {
+  return medium === 'msisdn' ? `+${address}` : address
 }

@@ -2,6 +2,7 @@ import { Type } from '../../../core/shapes.ts'
 import { endpoint } from '../../../http/endpoint.ts'
 import { goTo } from '../../oauth/answer.ts'
 import { pageReply } from '../../web/page.ts'
+import { shownAddress } from '../shown.ts'
 import { whenSignedIn } from '../signed-in.ts'
 import { visitorForm } from '../visitor.ts'
 
@@ -19,7 +20,7 @@ export const showAddress = endpoint(
       const own = (await services.contacts.list(userNid)).find((each) => each.address === address)
       if (own === undefined) return goTo('/_hearth/account')
       const form = visitorForm(owner, { address }, '/_hearth/account/address')
-      const values = { form, user_id: userId, address }
+      const values = { form, user_id: userId, address: shownAddress(own) }
       return pageReply(services, 'account-address.page', values, {
         acceptLanguage: request.acceptLanguage,
         isSecret: true,
