@@ -262,7 +262,9 @@ export class ServiceQueue {
     const last = taken[count - 1]
     const isAll = count === this.#queued.length
     const up_to = isAll ? this.#queuedUpTo : (last?.event.streamPos ?? this.#row.position)
-    this.#row = { ...this.#row, txn_id: this.#row.txn_id + 1, body, up_to, news_up_to: extras.upTo ?? null }
+    // After a restore, above all ids that were given out since the backup: a service passes over those that it has seen.
+    const txn_id = Math.max(this.#row.txn_id + 1, clock.now())
+    this.#row = { ...this.#row, txn_id, body, up_to, news_up_to: extras.upTo ?? null }
     this.#queued.splice(0, count)
     for (const [roomId, event] of typing) if (this.#typing.get(roomId) === event) this.#typing.delete(roomId)
     return true

@@ -51,9 +51,12 @@ export async function beginEpoch(query: Execute, by: NewEpoch): Promise<void> {
   // As if they were claimed: an upload that is repeated does not bring them back. Clients see that none are left, and upload new ones.
   await query('UPDATE one_time_key SET claimed_at = $1 WHERE claimed_at IS NULL', [now])
   await query('UPDATE fallback_key SET is_used = true')
-  // A service passes over ids that it has seen. What was in flight goes again, under a new one.
+  // A service passes over ids that it has seen. What was in flight goes again as it was; later ids begin at the time. If the clock went back
+  // they would not, and it goes under a new one.
+  await query('UPDATE appservice_queue SET failures = 0, retry_at = 0')
   await query(
-    'UPDATE appservice_queue SET txn_id = greatest(txn_id + $1, $2), body = NULL, up_to = NULL, news_up_to = NULL, failures = 0, retry_at = 0',
+    `UPDATE appservice_queue SET txn_id = greatest(txn_id + $1, $2), body = NULL, up_to = NULL, news_up_to = NULL
+     WHERE body IS NULL OR txn_id >= $2`,
     [APPSERVICE_GAP, now],
   )
   await query('UPDATE search_position SET event_nid = 0')
