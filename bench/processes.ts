@@ -33,6 +33,9 @@ export function usageOfProcess(pid: number | undefined): Usage | undefined {
 export const writtenBytesOf = (pid: number): number =>
   Number(/^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`))?.[1] ?? 0)
 
+/** Milliseconds for which the main thread of a process was ready to run and had no processor. */
+export const runDelayMsOf = (pid: number): number => Number(read(`/proc/${pid}/schedstat`).split(' ')[1] ?? 0) / 1e6
+
 /** How many sockets a process has open. */
 export function socketsOf(pid: number): number {
   return list(`/proc/${pid}/fd`).filter((fd) => linkOf(`/proc/${pid}/fd/${fd}`).startsWith('socket:')).length

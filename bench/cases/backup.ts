@@ -12,7 +12,7 @@ import { PROJECT_ROOT } from '../../test/support/project.ts'
 import { type Community, makeCommunity, newPrefix } from '../community.ts'
 import { latenciesOf, type Measurement, measurement, now } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
-import { usageOfProcess, writtenBytesOf } from '../processes.ts'
+import { runDelayMsOf, usageOfProcess, writtenBytesOf } from '../processes.ts'
 import { openTarget, type Target } from '../target.ts'
 
 export const BENCHMARK = 'backup'
@@ -44,25 +44,30 @@ export async function measureBackup(options: BenchOptions): Promise<Measurement[
     const community = await makeCommunity(target, { people: PEOPLE, rooms: PEOPLE, isIn: (one, room) => one === room })
     await fill(target, community, options.gigabytes * GIGABYTE)
     console.log(`${options.gigabytes} GB are filled in`)
-    await sendingDuring(community, () => pause(WARM_UP_MS))
+    const during = async (work: () => Promise<unknown>): Promise<Sent> => {
+      const before = runDelayMsOf(own.pid())
+      const sent = await sendingDuring(community, work)
+      return { ...sent, delayMs: runDelayMsOf(own.pid()) - before }
+    }
+    await during(() => pause(WARM_UP_MS))
     const place = join(folder, 'backups')
     const env = { HEARTH__SERVER_NAME: own.serverName, HEARTH__DATA_DIR: join(own.dataDir, 'data') }
     const listen = { HEARTH__LISTEN__PORT: new URL(own.baseUrl).port }
     const without: Sent[] = []
-    const during: (Sent & { used: Used })[] = []
+    const beside: (Sent & { used: Used })[] = []
     const alone = async () => {
-      without.push(await sendingDuring(community, () => pause(options.seconds * 2_000)))
+      without.push(await during(() => pause(options.seconds * 2_000)))
       tell('no backup', without.at(-1)!)
     }
     for (let round = 0; round < ROUNDS; round++) {
       await alone()
       const before = postgresSeconds(target)
       let used: Used = { cpuSeconds: 0, writtenBytes: 0 }
-      const sent = await sendingDuring(community, async () => {
+      const sent = await during(async () => {
         used = await hearth(['backup', place], { ...env, ...listen })
       })
       tell('a backup', sent)
-      during.push({ ...sent, used: { ...used, postgresSeconds: postgresSeconds(target) - before } })
+      beside.push({ ...sent, used: { ...used, postgresSeconds: postgresSeconds(target) - before } })
     }
     await alone()
     await community.api.close()
@@ -78,20 +83,24 @@ export async function measureBackup(options: BenchOptions): Promise<Measurement[
           HEARTH__LISTEN__PORT: String(await freePort()),
         }),
       )
-    return rowsOf({ bytes, without, during, restored, restoreMs: now() - begun })
+    return rowsOf({ bytes, without, beside, restored, restoreMs: now() - begun })
   } finally {
     await target.close()
   }
 }
 
 /** At once: a long run may be cut off. */
-function tell(what: string, { ms, latencies, failed }: Sent): void {
+function tell(what: string, sent: Sent): void {
+  const { ms, latencies, failed } = sent
   const { p50Ms, p99Ms } = latenciesOf(latencies)
   const rate = latencies.length / (ms / 1_000)
   console.log(
-    `${what}: ${(ms / 1_000).toFixed(0)} s, ${rate.toFixed(0)} sends/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${failed} failed`,
+    `${what}: ${(ms / 1_000).toFixed(0)} s, ${rate.toFixed(0)} sends/s, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${failed} failed; ${delayNote(sent)}`,
   )
 }
+
+const delayNote = ({ ms, delayMs = 0 }: Sent): string =>
+  `the server's main thread waited ${((1_000 * delayMs) / ms).toFixed(1)} ms a second for a processor`
 
 const postgresSeconds = (target: Target): number => target.usage().postgres?.cpuSeconds ?? 0
 
@@ -99,6 +108,8 @@ interface Sent {
   readonly ms: number
   readonly latencies: readonly number[]
   readonly failed: number
+  /** What the main thread of the server waited for a processor. */
+  readonly delayMs?: number
 }
 
 /** What a command took of the machine. */
@@ -111,21 +122,21 @@ interface Used {
 function rowsOf(of: {
   bytes: number
   without: readonly Sent[]
-  during: readonly (Sent & { used: Used })[]
+  beside: readonly (Sent & { used: Used })[]
   restored: readonly Used[]
   restoreMs: number
 }): Measurement[] {
-  const { bytes, without, during, restored, restoreMs } = of
-  const sends = (variant: string, { latencies, ms, failed }: Sent, note: string) =>
+  const { bytes, without, beside, restored, restoreMs } = of
+  const sends = (variant: string, sent: Sent, note: string) =>
     measurement({
       benchmark: BENCHMARK,
       variant,
-      perSecond: latencies.length / (ms / 1000),
-      ...latenciesOf(latencies),
-      note: `${failed} failed${note}`,
+      perSecond: sent.latencies.length / (sent.ms / 1000),
+      ...latenciesOf(sent.latencies),
+      note: `${sent.failed} failed${note}; ${delayNote(sent)}`,
     })
   const p99 = (all: readonly Sent[]) => latenciesOf(all.flatMap(({ latencies }) => latencies)).p99Ms
-  const ratio = p99(during) / p99(without)
+  const ratio = p99(beside) / p99(without)
   const verdict = ratio <= GOAL_RATIO ? 'reached' : 'missed'
   const copy = (variant: string, ms: number, { cpuSeconds, writtenBytes }: Used) => {
     const rate = bytes / (ms / 1000)
@@ -136,7 +147,7 @@ function rowsOf(of: {
   const rows: Measurement[] = []
   for (const [round, quiet] of without.entries()) {
     rows.push(sends(`${SENDS_PER_SECOND} sends/s, no backup ${round + 1}`, quiet, ''))
-    const busy = during[round]
+    const busy = beside[round]
     if (busy === undefined) continue
     const share = (seconds: number) => `${((100 * seconds * 1000) / busy.ms).toFixed(0)}%`
     rows.push(
@@ -147,9 +158,9 @@ function rowsOf(of: {
       ),
     )
   }
-  const note = `p99 with backups ${p99(during).toFixed(1)} ms, without ${p99(without).toFixed(1)} ms: ${ratio.toFixed(2)} times, goal ${GOAL_RATIO}: ${verdict}`
+  const note = `p99 with backups ${p99(beside).toFixed(1)} ms, without ${p99(without).toFixed(1)} ms: ${ratio.toFixed(2)} times, goal ${GOAL_RATIO}: ${verdict}`
   rows.push(measurement({ benchmark: BENCHMARK, variant: 'all of these', note }))
-  rows.push(copy('backup under this load', during[0]!.ms, during[0]!.used))
+  rows.push(copy('backup under this load', beside[0]!.ms, beside[0]!.used))
   for (const used of restored) rows.push(copy('restore on an idle machine', restoreMs, used))
   return rows
 }
