@@ -1,52 +1,55 @@
-import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, expect, test } from 'vitest'
 import { atPace, startPace } from '../../src/domain/backup/pace.ts'
-import { BACKUP_FIRST_BYTES_PER_SECOND } from '../../src/domain/limits/backups.ts'
-import { openWaits } from '../../src/store/backup/waits.ts'
-import { startServer } from '../support/server.ts'
+import { BACKUP_BYTES_PER_SECOND, BACKUP_PIECE_BYTES } from '../../src/domain/limits/backups.ts'
+import { countTransactions } from '../../src/store/backup/activity.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { waitUntil } from '../support/wait.ts'
 
-const server = await startServer()
-afterAll(() => server.close())
+const database = await createTestDatabase()
+afterAll(() => database.drop())
 
-test('how long others wait is measured at the database and the server', async () => {
-  const waits = openWaits(server.database.connection, server.baseUrl)
-  expect(await waits.measure()).toBeGreaterThan(0)
-  expect(await waits.measure()).toBeGreaterThan(0)
-  await waits.close()
-  expect(await waits.measure()).toBeUndefined()
+/** Whether an hour's worth of bytes may be taken at once. */
+async function mayHurry(pace: { take(bytes: number): Promise<void> }): Promise<boolean> {
+  const hour = pace.take(BACKUP_BYTES_PER_SECOND * 3_600).then(() => true)
+  return Promise.race([hour, new Promise<false>((resolve) => setImmediate(resolve, false))])
+}
+
+test('transactions that anybody ends are counted', async () => {
+  const before = await countTransactions(database.db)
+  for (let count = 0; count < 20; count++) await database.db.query('SELECT 1')
+  await waitUntil('them to be counted', async () => (await countTransactions(database.db)) >= before + 20)
 })
 
-test('where no server answers the database counts alone, and without one nothing is known', async () => {
-  const alone = openWaits(server.database.connection, 'http://127.0.0.1:1')
-  expect(await alone.measure()).toBeGreaterThan(0)
-  await alone.close()
-  const nowhere = openWaits({ host: '127.0.0.1', port: 1 }, server.baseUrl)
-  expect(await nowhere.measure()).toBeUndefined()
-  await nowhere.close()
-})
-
-test('a backup takes its bytes at its rate, all of them and in their order, and goes on at full speed once it is stopped', async () => {
-  const chunks = Array.from({ length: 8 }, (_, at) => Buffer.alloc(BACKUP_FIRST_BYTES_PER_SECOND / 16, at))
+test('while others work, bytes are taken at the rate: all of them, in their order, and in small pieces', async () => {
+  const bytes = Buffer.from(Array.from({ length: BACKUP_BYTES_PER_SECOND / 4 }, (_, at) => at % 251))
   async function* source() {
-    yield* chunks
+    yield bytes.subarray(0, bytes.length / 2)
+    yield bytes.subarray(bytes.length / 2)
   }
-  const pace = startPace(async () => undefined)
+  let transactions = 0
+  const pace = startPace(async () => (transactions += 1_000))
   const begun = performance.now()
   const read: Buffer[] = []
-  for await (const chunk of atPace(pace, source())) read.push(chunk)
-  // Half a second's worth, of which a quarter may be caught up with.
+  for await (const piece of atPace(pace, source())) read.push(piece)
+  // A quarter of a second's worth, of which a little may be caught up with.
   expect(performance.now() - begun).toBeGreaterThan(200)
-  expect(read.length === chunks.length && read.every((chunk, at) => chunk === chunks[at])).toBe(true)
-  pace.stop()
-  await pace.take(BACKUP_FIRST_BYTES_PER_SECOND * 3_600)
+  expect(Buffer.concat(read).equals(bytes)).toBe(true)
+  expect(Math.max(...read.map(({ length }) => length))).toBe(BACKUP_PIECE_BYTES)
+  await pace.stop()
 })
 
-test('a database that hangs counts as slow, and holds nothing up', async () => {
-  const silent = createServer()
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-  const { port } = silent.address() as AddressInfo
-  const waits = openWaits({ host: '127.0.0.1', port }, server.baseUrl)
-  expect(await waits.measure()).toBe(5_000)
-  await waits.close()
-  silent.close()
+test('while nobody works they are taken at once, and no longer when somebody comes', async () => {
+  let [transactions, each] = [0, 0]
+  const pace = startPace(async () => (transactions += each))
+  await waitUntil('quiet', () => mayHurry(pace), { everyMs: 300 })
+  each = 1_000
+  await waitUntil('work', async () => !(await mayHurry(pace)), { everyMs: 300 })
+  await pace.stop()
+})
+
+test('where the database cannot be asked others may work; and once it is stopped, a backup holds nothing up', async () => {
+  const pace = startPace(() => Promise.reject(new Error('gone')))
+  expect(await mayHurry(pace)).toBe(false)
+  await pace.stop()
+  await pace.take(BACKUP_BYTES_PER_SECOND * 3_600)
 })

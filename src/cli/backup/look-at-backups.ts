@@ -71,9 +71,7 @@ export async function verifyPlace(parts: {
   const media = parts.repair ? openMediaStore({ config, log }) : undefined
   const seal = media && (await openSeal(store, { recipients: manifest.recipients }))
   const repair =
-    media &&
-    seal &&
-    ((digest: string, bytes: number) => copyMedium({ store, seal, media: media.store, pace: UNHURRIED }, digest, bytes))
+    media && seal && ((digest: string) => copyMedium({ store, seal, media: media.store, pace: UNHURRIED }, digest))
   const verifying = verifyBackup(
     {
       store,

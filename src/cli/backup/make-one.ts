@@ -5,18 +5,17 @@ import { readKeep } from '../../core/backup/retention.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
 import { writeNewestJournal } from '../../domain/backup/journals.ts'
 import { makeBackup } from '../../domain/backup/make-backup.ts'
-import { startPace, UNHURRIED } from '../../domain/backup/pace.ts'
+import { type Pace, startPace, UNHURRIED } from '../../domain/backup/pace.ts'
 import { retireBackups } from '../../domain/backup/retire-backups.ts'
 import { openSeal, type Secrets } from '../../domain/backup/seal.ts'
 import { openMediaStore } from '../../domain/media/open-store.ts'
+import { countTransactions } from '../../store/backup/activity.ts'
 import { recordBackup } from '../../store/backup/backup-runs.ts'
 import { lockBackups, openSnapshot } from '../../store/backup/snapshot.ts'
-import { openWaits } from '../../store/backup/waits.ts'
 import { type Database, openDatabase } from '../../store/db/db.ts'
 import { prepareDatabase } from '../../store/db/prepare.ts'
 import { EXIT, type Host } from '../command.ts'
 import { borrowDatabase, MIGRATIONS } from '../database.ts'
-import { localOrigin } from '../local-origin.ts'
 import { ensureDataDirectory } from '../serve/data-directory.ts'
 import { mustHaveSigningKey, readKeyFiles } from './key-files.ts'
 import { openPointInTime } from './point-in-time.ts'
@@ -42,15 +41,14 @@ export async function makeOne(parts: {
   const line = progressLine(host)
   let lock: Awaited<ReturnType<typeof lockBackups>> | undefined
   let db: Database | undefined
-  // A Postgres that was started for this has nobody else to answer.
-  const isAlone = database.embedded !== undefined
-  const waits = isAlone ? undefined : openWaits(database.connection, localOrigin(config.listen))
-  const pace = waits === undefined ? UNHURRIED : startPace(waits.measure)
+  let pace: Pace = UNHURRIED
   try {
     await prepareDatabase(database.connection, MIGRATIONS, config.server_name)
     lock = await lockBackups(database.connection)
     db = openDatabase({ connection: database.connection, poolSize: 1 })
     const reader = db
+    // A Postgres that was started for this has nobody else to answer.
+    if (database.embedded === undefined) pace = startPace(() => countTransactions(reader))
     const seal = await openSeal(store, secrets)
     const by = { store, seal, signingKey, serverName: config.server_name, release: host.version, clock: Date }
     const manifest = await makeBackup({
@@ -102,8 +100,7 @@ export async function makeOne(parts: {
     return EXIT.ok
   } finally {
     line.clear()
-    pace.stop()
-    await waits?.close()
+    await pace.stop()
     await db?.close()
     await lock?.release()
     await media.close()

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
-import { gunzip, gzip } from 'node:zlib'
+import { createGzip, gunzip } from 'node:zlib'
 import {
   type BackedUpFile,
   type Manifest,
@@ -9,8 +10,9 @@ import {
   timeOfBackup,
 } from '../../core/backup/manifest.ts'
 import { isObject } from '../../core/json.ts'
-import { MAX_BACKUP_PORTION_BYTES, MAX_BACKUP_TEXT_BYTES } from '../limits/backups.ts'
-import { type BackupStore, readWhole, type WrittenFile } from './backup-store.ts'
+import { BACKUP_PIECE_BYTES, MAX_BACKUP_PORTION_BYTES, MAX_BACKUP_TEXT_BYTES } from '../limits/backups.ts'
+import { type BackupStore, readWhole } from './backup-store.ts'
+import { inPieces, joined, once } from './chunks.ts'
 import { KEY_FILE, type Seal, type Unseal } from './seal.ts'
 
 /** Marks a place as one for backups, and says of which server. */
@@ -19,7 +21,6 @@ const MANIFEST = 'manifest.json'
 /** The server reads while it compresses, so speed matters more than size. */
 const LEVEL = 1
 
-const compress = promisify(gzip)
 const expand = promisify(gunzip)
 
 export const sha256Of = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')
@@ -31,16 +32,24 @@ export const manifestName = (id: string): string => `${folderOf(id)}${MANIFEST}`
 /** Two levels, so that no folder holds too many. */
 export const mediaName = (set: string, digest: string): string => `media/${set}/${digest.slice(0, 2)}/${digest}`
 
-/** Compresses, encrypts and writes a file. */
-export async function writeFile(store: BackupStore, seal: Seal, name: string, content: Buffer): Promise<BackedUpFile> {
-  const small = await compress(content, { level: LEVEL })
+/** Compresses, encrypts and writes a file, piece by piece. */
+export async function writeFile(
+  store: BackupStore,
+  seal: Seal,
+  name: string,
+  content: AsyncIterable<Buffer>,
+): Promise<BackedUpFile> {
   const full = `${name}.gz${seal.ending}`
-  const written: WrittenFile = await store.write(full, seal.seal(once(small), small.length))
-  return { name: full, ...written }
+  return { name: full, ...(await store.write(full, seal.seal(compressed(content)))) }
 }
 
-export async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield bytes
+async function* compressed(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const gzip = createGzip({ level: LEVEL })
+  const feeding = pipeline(inPieces(content, BACKUP_PIECE_BYTES), gzip)
+  // Its failure is one of what is read, too.
+  feeding.catch(() => {})
+  yield* gzip as AsyncIterable<Buffer>
+  await feeding
 }
 
 /** What is wrong with a file as it is stored; undefined if nothing is. */
@@ -66,9 +75,7 @@ export async function readFile(store: BackupStore, unseal: Unseal, file: BackedU
   if (stored === undefined) throw new Error(`${file.name} is missing`)
   if (stored.length !== file.bytes) throw new Error(`${file.name} has ${stored.length} bytes instead of ${file.bytes}`)
   if (sha256Of(stored) !== file.sha256) throw new Error(`${file.name} was altered or damaged`)
-  const chunks: Buffer[] = []
-  for await (const chunk of unseal.unseal(once(stored))) chunks.push(chunk)
-  return expand(Buffer.concat(chunks), { maxOutputLength: MAX_BACKUP_PORTION_BYTES })
+  return expand(await joined(unseal.unseal(once(stored))), { maxOutputLength: MAX_BACKUP_PORTION_BYTES })
 }
 
 /** The whole backups in a store, the oldest first. */

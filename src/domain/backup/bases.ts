@@ -8,9 +8,11 @@ import type { Clock } from '../clock.ts'
 import { BACKUP_PORTION_BYTES, BASES_KEPT, MAX_BACKUP_TEXT_BYTES } from '../limits/backups.ts'
 import { readFile, writeFile } from './backup-files.ts'
 import type { BackupStore } from './backup-store.ts'
+import { once } from './chunks.ts'
 import { pruneLog } from './log-pieces.ts'
 import type { Progress } from './make-backup.ts'
 import type { Pace } from './pace.ts'
+import { portionsOf } from './portions.ts'
 import type { Trust } from './proof.ts'
 import { readProved, writeProved } from './proved-files.ts'
 import { PLAIN, type Seal, type Unseal } from './seal.ts'
@@ -41,17 +43,23 @@ export async function makeBase(
   const begun_at = clock.now()
   const files: BackedUpFile[] = []
   let bytes = 0
-  for await (const portion of packed(copy.pieces(pace.take))) {
+  const portions = portionsOf(packed(copy.pieces(pace.take)), BACKUP_PORTION_BYTES, (piece) => piece.length)
+  for await (const portion of portions) {
     signal.throwIfAborted()
     const name = `${FOLDER}${id}/files.${String(files.length + 1).padStart(5, '0')}`
-    files.push(await writeFile(store, seal, name, portion))
-    bytes += portion.length
+    files.push(await writeFile(store, seal, name, portion.chunks))
+    bytes += portion.bytes
     progress('files of Postgres', Math.min(bytes, expectedBytes), expectedBytes)
   }
   const { label, lastWal } = await copy.finish()
   const ended_at = clock.now()
   await parts.awaitLog(lastWal)
-  const keys = await writeFile(store, seal, `${FOLDER}${id}/keys.json`, Buffer.from(JSON.stringify(await parts.keys())))
+  const keys = await writeFile(
+    store,
+    seal,
+    `${FOLDER}${id}/keys.json`,
+    once(Buffer.from(JSON.stringify(await parts.keys()))),
+  )
   const base: Base = {
     id,
     server_name: parts.serverName,
@@ -151,20 +159,12 @@ interface PieceHead {
   readonly isDirectory: boolean
 }
 
-/** Puts pieces one after another, each below a line that says what it is, into portions of about the usual size. */
+/** Each piece below a line that says what it is. */
 async function* packed(pieces: AsyncIterable<ClusterPiece>): AsyncGenerator<Buffer> {
-  let chunks: Buffer[] = []
-  let size = 0
   for await (const { bytes, ...head } of pieces) {
-    const line = Buffer.from(`${JSON.stringify({ ...head, bytes: bytes.length } satisfies PieceHead)}\n`)
-    chunks.push(line, bytes)
-    size += line.length + bytes.length
-    if (size < BACKUP_PORTION_BYTES) continue
-    yield Buffer.concat(chunks, size)
-    chunks = []
-    size = 0
+    const line = `${JSON.stringify({ ...head, bytes: bytes.length } satisfies PieceHead)}\n`
+    yield Buffer.concat([Buffer.from(line), bytes])
   }
-  if (size > 0) yield Buffer.concat(chunks, size)
 }
 
 function* unpacked(portion: Buffer): Generator<ClusterPiece> {

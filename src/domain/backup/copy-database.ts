@@ -3,6 +3,7 @@ import { openRestoreTarget, type RestoreTarget } from '../../store/backup/restor
 import { openSnapshot, type Snapshot } from '../../store/backup/snapshot.ts'
 import { foreignMigrations, planMigrations } from '../../store/db/migrate.ts'
 import { BACKUP_PORTION_BYTES } from '../limits/backups.ts'
+import { joined } from './chunks.ts'
 import { portionsOf } from './portions.ts'
 
 /**
@@ -49,8 +50,9 @@ async function fill(
     let [rows, number] = [0, 0]
     for await (const portion of portionsOf(await snapshot.copy(table), BACKUP_PORTION_BYTES)) {
       const file = `${table.name}.${++number}`
-      await target.load({ name: table.name, columns: table.columns, rows: 0, files: [] }, file, portion.bytes)
-      rows += portion.rows
+      const bytes = await joined(portion.chunks)
+      await target.load({ name: table.name, columns: table.columns, rows: 0, files: [] }, file, bytes)
+      rows += portion.lines
     }
     rowsOf.set(table.name, rows)
   }

@@ -14,14 +14,13 @@ export async function copyMedium(
     readonly pace: Pace
   },
   digest: string,
-  bytes: number,
 ): Promise<boolean> {
   const { store, seal, media, pace } = parts
   const source = await media.open(Buffer.from(digest, 'hex'))
   if (source === undefined) return false
   const name = mediaName(seal.set, digest)
   try {
-    await store.write(name, seal.seal(checked(atPace(pace, source), digest), bytes))
+    await store.write(name, seal.seal(checked(atPace(pace, source), digest)))
     return true
   } catch (error) {
     if (error instanceof OtherBytes) return false

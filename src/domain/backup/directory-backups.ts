@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { BACKUP_BYTES_PER_SYNC } from '../limits/backups.ts'
 import type { BackupStore, WrittenFile } from './backup-store.ts'
+import { inPieces } from './chunks.ts'
 
 /** Files that are being written. */
 const PART = '.part'
@@ -39,7 +40,7 @@ export function createDirectoryBackups(directory: string): BackupStore {
     const file = await open(part, 'wx', 0o600)
     try {
       let unsynced = 0
-      for await (const chunk of inPieces(source)) {
+      for await (const chunk of inPieces(source, CHUNK_BYTES)) {
         hash.update(chunk)
         bytes += chunk.length
         unsynced += chunk.length
@@ -130,9 +131,4 @@ async function makeFolder(path: string): Promise<void> {
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   await folder.sync().finally(() => folder.close())
-}
-
-async function* inPieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  for await (const chunk of source)
-    for (let at = 0; at < chunk.length; at += CHUNK_BYTES) yield chunk.subarray(at, at + CHUNK_BYTES)
 }

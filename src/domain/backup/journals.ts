@@ -8,8 +8,9 @@ import { oldestUndone, type Undone, undoneSince } from '../../store/backup/undon
 import type { Reader } from '../../store/db/db.ts'
 import type { Clock } from '../clock.ts'
 import { JOURNAL_MARGIN_MS, MAX_JOURNAL_BYTES, MAX_JOURNAL_ENTRIES } from '../limits/backups.ts'
-import { listBackups, once, sha256Of } from './backup-files.ts'
+import { listBackups, sha256Of } from './backup-files.ts'
 import { type BackupStore, readWhole } from './backup-store.ts'
+import { joined, once } from './chunks.ts'
 import { prove, type Trust, whyUnproved } from './proof.ts'
 import { PLAIN, type Seal, type Unseal } from './seal.ts'
 
@@ -57,7 +58,7 @@ export async function writeNewestJournal(
   const text = writeJournal(header, entries, sha256Of, (proved) => prove('journal', proved, by))
   const small = await compress(Buffer.from(text))
   const name = nameOf(header) + seal.ending
-  await store.write(name, seal.seal(once(small), small.length))
+  await store.write(name, seal.seal(once(small)))
   // Of a backup whose readers were others before.
   for (const other of await journalsIn(store))
     if (other !== name && other.startsWith(nameOf(header))) await store.remove(other)
@@ -143,7 +144,6 @@ export async function readJournalsSince(
 async function textOf(store: BackupStore, unseal: Unseal, name: string): Promise<string> {
   const stored = await readWhole(store, name, MAX_JOURNAL_BYTES)
   if (stored === undefined) throw new Error('it is missing')
-  const chunks: Buffer[] = []
-  for await (const chunk of unseal.unseal(once(stored))) chunks.push(chunk)
-  return (await expand(Buffer.concat(chunks), { maxOutputLength: MAX_JOURNAL_BYTES })).toString('utf8')
+  const small = await joined(unseal.unseal(once(stored)))
+  return (await expand(small, { maxOutputLength: MAX_JOURNAL_BYTES })).toString('utf8')
 }

@@ -11,8 +11,9 @@ import type { Snapshot, SnapshotTable } from '../../store/backup/snapshot.ts'
 import type { Clock } from '../clock.ts'
 import { BACKUP_MEDIA_AT_ONCE, BACKUP_PORTION_BYTES, BACKUP_SHARE_OF_TABLES } from '../limits/backups.ts'
 import type { MediaStore } from '../media/media-store.ts'
-import { claimPlace, folderOf, manifestName, once, sha256Of, writeFile } from './backup-files.ts'
+import { claimPlace, folderOf, manifestName, sha256Of, writeFile } from './backup-files.ts'
 import type { BackupStore } from './backup-store.ts'
+import { joined, once } from './chunks.ts'
 import { copyMedium } from './copy-medium.ts'
 import { mapInParallel } from './in-parallel.ts'
 import { mediaIn, mediaOfSet } from './media-list.ts'
@@ -63,15 +64,15 @@ export async function makeBackup(parts: BackupParts): Promise<Manifest> {
     await store.tidy()
     const folder = folderOf(id)
     const { tables, textBytes } = await copyTables(parts, snapshot, `${folder}db/`)
-    const list = await textOf(await snapshot.storedContent())
+    const list = await joined(await snapshot.storedContent())
     const sequences = await snapshot.sequences()
     // From here on the database need not keep what was deleted meanwhile.
     await snapshot.close()
-    const keys = await writeFile(store, seal, `${folder}keys.json`, Buffer.from(JSON.stringify(await parts.keys())))
-    const config = await writeFile(store, seal, `${folder}config.yaml`, Buffer.from(parts.config.text))
-    const media = await copyMedia(parts, list)
+    const keys = await writeFile(store, seal, `${folder}keys.json`, text(JSON.stringify(await parts.keys())))
+    const config = await writeFile(store, seal, `${folder}config.yaml`, text(parts.config.text))
+    const media = await copyMedia(parts, list.toString('latin1'))
     // Its names are those of the files, so there is nothing to hide; and who retires backups need not be able to read them.
-    const listFile = await writeFile(store, PLAIN, `${folder}media.list`, Buffer.from(list))
+    const listFile = await writeFile(store, PLAIN, `${folder}media.list`, once(list))
     const manifest: Omit<Manifest, 'proof' | 'sha256'> = {
       format: BACKUP_FORMAT,
       id,
@@ -96,10 +97,10 @@ export async function makeBackup(parts: BackupParts): Promise<Manifest> {
       recipients: seal.recipients,
     }
     const by = { mac: seal.mac, key: parts.signingKey }
-    const text = writeManifest(manifest, sha256Of, (proved) => prove('manifest', proved, by))
+    const whole = writeManifest(manifest, sha256Of, (proved) => prove('manifest', proved, by))
     await parts.completeJournal()
-    await store.write(manifestName(id), once(Buffer.from(text)))
-    return JSON.parse(text) as Manifest
+    await store.write(manifestName(id), text(whole))
+    return JSON.parse(whole) as Manifest
   } finally {
     await snapshot.close().catch(() => {})
   }
@@ -139,29 +140,18 @@ async function copyTables(
   progress('database', of, of)
   return { tables, textBytes }
 
-  /** While one portion is compressed and written, the next is read. */
   async function copyTable(table: SnapshotTable, copied: (bytes: number) => void): Promise<BackedUpRows[]> {
     const files: BackedUpRows[] = []
-    let writing: Promise<unknown> = Promise.resolve()
-    let number = 0
-    for await (const { bytes, rows } of portionsOf(atPace(pace, await snapshot.copy(table)), BACKUP_PORTION_BYTES)) {
-      await writing
-      copied(bytes.length)
-      const name = `${folder}${table.name}.${String(++number).padStart(5, '0')}`
-      writing = writeFile(store, seal, name, bytes).then((file) => files.push({ ...file, rows }))
-      // Its failure is thrown where it is waited for.
-      writing.catch(() => {})
+    for await (const portion of portionsOf(atPace(pace, await snapshot.copy(table)), BACKUP_PORTION_BYTES)) {
+      const name = `${folder}${table.name}.${String(files.length + 1).padStart(5, '0')}`
+      files.push({ ...(await writeFile(store, seal, name, portion.chunks)), rows: portion.lines })
+      copied(portion.bytes)
     }
-    await writing
     return files
   }
 }
 
-async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of stream) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('latin1')
-}
+const text = (content: string): AsyncIterable<Buffer> => once(Buffer.from(content))
 
 async function copyMedia(
   { store, seal, media, progress, pace, signal }: BackupParts,
@@ -178,7 +168,7 @@ async function copyMedia(
   let done = 0
   await mapInParallel(mediaIn(list), BACKUP_MEDIA_AT_ONCE, async ({ digest, bytes }) => {
     signal.throwIfAborted()
-    if (!present.has(digest) && !(await copyMedium({ store, seal, media, pace }, digest, bytes))) missing.push(digest)
+    if (!present.has(digest) && !(await copyMedium({ store, seal, media, pace }, digest))) missing.push(digest)
     done += bytes
     progress('media', done, of)
   })

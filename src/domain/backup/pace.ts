@@ -1,84 +1,71 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { createRate } from '../../core/backup/rate.ts'
 import {
-  BACKUP_FIRST_BYTES_PER_SECOND,
-  BACKUP_LEAST_BYTES_PER_SECOND,
-  BACKUP_MOST_BYTES_PER_SECOND,
-  BACKUP_PROBE_EVERY_MS,
-  BACKUP_PROBES_AT_ONCE,
-  BACKUP_WORK_MS,
+  BACKUP_BYTES_PER_SECOND,
+  BACKUP_LOOK_EVERY_MS,
+  BACKUP_PIECE_BYTES,
+  BACKUP_QUIET_TRANSACTIONS_PER_SECOND,
 } from '../limits/backups.ts'
+import { inPieces } from './chunks.ts'
 
-/** Holds a backup up as long as others would have to wait for it. */
+/** Holds a backup up, so that others do not wait for it. */
 export interface Pace {
   /** Called before so many bytes are taken; resolves when they may be. */
   take(bytes: number): Promise<void>
-  stop(): void
+  /** Resolves when nothing of it is under way any more. */
+  stop(): Promise<void>
 }
 
 /** For a server that is not running: nobody waits. */
-export const UNHURRIED: Pace = { take: async () => {}, stop() {} }
+export const UNHURRIED: Pace = { take: async () => {}, stop: async () => {} }
 
 /** A process that gives way is often woken late: so much of what it missed it may catch up with. */
-const SLACK_MS = 250
+const SLACK_MS = 20
 /** Timers are no finer. */
-const LEAST_PAUSE_MS = 2
+const LEAST_PAUSE_MS = 1
 
 /**
- * Measures again and again how long a small request and a small commit take, with the backup and while it rests, and slows the backup down
- * by that.
+ * Takes small pieces with pauses between them while others work, and all at once while nobody does.
  *
- * @param probe milliseconds that the others wait at this moment; undefined where that cannot be found out
+ * @param countTransactions how many transactions the database has seen. While that cannot be asked, others may be at work.
  */
-export function startPace(probe: () => Promise<number | undefined>): Pace {
-  const rate = createRate({
-    least: BACKUP_LEAST_BYTES_PER_SECOND,
-    first: BACKUP_FIRST_BYTES_PER_SECOND,
-    most: BACKUP_MOST_BYTES_PER_SECOND,
-  })
+export function startPace(countTransactions: () => Promise<number>): Pace {
   const stopping = new AbortController()
   const { signal } = stopping
-  let resting: Promise<void> | undefined
+  let isQuiet = false
   let next = 0
 
-  async function probes(): Promise<number[]> {
-    const delays: number[] = []
-    for (let count = 0; count < BACKUP_PROBES_AT_ONCE; count++) {
-      await pause(BACKUP_PROBE_EVERY_MS, undefined, { signal })
-      const delay = await probe()
-      if (delay !== undefined) delays.push(delay)
-    }
-    return delays
-  }
-
-  async function measure(): Promise<void> {
+  async function look(): Promise<void> {
+    let [before, at] = [await countTransactions(), performance.now()]
     while (!signal.aborted) {
-      resting = probes().then((delays) => rate.noteAtRest(delays))
-      await resting.finally(() => {
-        resting = undefined
-      })
-      const until = performance.now() + BACKUP_WORK_MS
-      while (performance.now() < until) rate.noteAtWork(await probes())
+      await pause(BACKUP_LOOK_EVERY_MS, undefined, { signal })
+      const [count, now] = [await countTransactions(), performance.now()]
+      isQuiet = ((count - before) / (now - at)) * 1_000 <= BACKUP_QUIET_TRANSACTIONS_PER_SECOND
+      before = count
+      at = now
     }
   }
 
-  // What cannot be measured holds nothing up.
-  measure().catch(() => {})
+  const looking = look().catch(() => {
+    isQuiet = false
+  })
   return {
     async take(bytes) {
-      while (resting !== undefined) await resting.catch(() => {})
+      if (isQuiet) return
       const now = performance.now()
-      next = Math.max(next, now - SLACK_MS) + (bytes / rate.bytesPerSecond) * 1_000
+      next = Math.max(next, now - SLACK_MS) + (bytes / BACKUP_BYTES_PER_SECOND) * 1_000
       if (next - now > LEAST_PAUSE_MS) await pause(next - now, undefined, { signal }).catch(() => {})
     },
-    stop: () => stopping.abort(),
+    async stop() {
+      stopping.abort()
+      await looking
+    },
   }
 }
 
-/** The same bytes, at this pace. */
+/** The same bytes at this pace, in pieces. */
 export async function* atPace(pace: Pace, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  for await (const chunk of source) {
-    await pace.take(chunk.length)
-    yield chunk
+  for await (const piece of inPieces(source, BACKUP_PIECE_BYTES)) {
+    await pace.take(piece.length)
+    yield piece
   }
 }

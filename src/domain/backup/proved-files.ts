@@ -1,15 +1,14 @@
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
-import { gunzip, gzip } from 'node:zlib'
+import { gunzip } from 'node:zlib'
 import type { Proof } from '../../core/backup/manifest.ts'
 import type { SigningKey } from '../../core/signing/key.ts'
-import { once, sha256Of } from './backup-files.ts'
+import { sha256Of, writeFile } from './backup-files.ts'
 import { type BackupStore, readWhole } from './backup-store.ts'
+import { joined, once } from './chunks.ts'
 import { type Mac, type ProvedKind, prove, type Trust, whyUnproved } from './proof.ts'
 import type { Seal, Unseal } from './seal.ts'
 
-/** The server speed matters more than size, as for rows. */
-const LEVEL = 1
-const compress = promisify(gzip)
 const expand = promisify(gunzip)
 
 interface Head {
@@ -29,8 +28,7 @@ export async function writeProved(
   const head: Head = { name, sha256: sha256Of(content) }
   const by: { readonly mac: Mac | undefined; readonly key: SigningKey } = { mac: seal.mac, key }
   const line = `${JSON.stringify({ head, proof: prove(kind, JSON.stringify(head), by) })}\n`
-  const small = await compress(Buffer.concat([Buffer.from(line), content]), { level: LEVEL })
-  await store.write(`${name}.gz${seal.ending}`, seal.seal(once(small), small.length))
+  await writeFile(store, seal, name, Readable.from([Buffer.from(line), content]))
 }
 
 export interface ProvedFile {
@@ -52,9 +50,7 @@ export async function readProved(
   const full = `${name}.gz${ending}`
   const stored = await readWhole(store, full, maxBytes)
   if (stored === undefined) throw new Error(`${full} is missing`)
-  const chunks: Buffer[] = []
-  for await (const chunk of unseal.unseal(once(stored))) chunks.push(chunk)
-  const whole = await expand(Buffer.concat(chunks), { maxOutputLength: maxBytes })
+  const whole = await expand(await joined(unseal.unseal(once(stored))), { maxOutputLength: maxBytes })
   const end = whole.indexOf('\n')
   const { head, proof } = JSON.parse(whole.subarray(0, end).toString('utf8')) as { head: Head; proof: Proof }
   const content = whole.subarray(end + 1)

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { BACKUP_PIECE_BYTES, MAX_BACKUP_TEXT_BYTES } from '../limits/backups.ts'
+import { MAX_BACKUP_TEXT_BYTES } from '../limits/backups.ts'
 import { type BackupStore, readWhole } from './backup-store.ts'
+import { once } from './chunks.ts'
 import { type Mac, macUnder } from './proof.ts'
 
 /**
@@ -19,7 +20,7 @@ export interface Seal {
   readonly ending: string
   /** Where a passphrase is among the readers' means. */
   readonly mac?: Mac | undefined
-  seal(source: AsyncIterable<Buffer>, bytes: number): AsyncIterable<Buffer>
+  seal(source: AsyncIterable<Buffer>): AsyncIterable<Buffer>
 }
 
 /** Reads encrypted files. */
@@ -70,8 +71,7 @@ export async function openSeal(store: BackupStore, { passphrase, recipients = []
     set,
     ending: '.age',
     mac: secret === undefined ? undefined : macUnder(secret),
-    async *seal(source, bytes) {
-      if (bytes <= BACKUP_PIECE_BYTES) return yield Buffer.from(await encrypter.encrypt(await joined(source)))
+    async *seal(source) {
       yield* chunksOf(await encrypter.encrypt(toWeb(source)))
     },
   }
@@ -121,7 +121,7 @@ async function keyOf(store: BackupStore, passphrase: string, mustExist = false):
     const identity = await generateX25519Identity()
     const encrypter = new Encrypter()
     encrypter.setPassphrase(passphrase)
-    await store.write(KEY_FILE, pieces(Buffer.from(await encrypter.encrypt(identity))))
+    await store.write(KEY_FILE, once(Buffer.from(await encrypter.encrypt(identity))))
     return identity
   }
   const decrypter = new Decrypter()
@@ -129,16 +129,6 @@ async function keyOf(store: BackupStore, passphrase: string, mustExist = false):
   return decrypter.decrypt(stored, 'text').catch(() => {
     throw new Error(`the passphrase is not that of the backups in ${store.place}`)
   })
-}
-
-async function* pieces(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield bytes
-}
-
-async function joined(source: AsyncIterable<Buffer>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of source) chunks.push(chunk)
-  return Buffer.concat(chunks)
 }
 
 const toWeb = (source: AsyncIterable<Buffer>): globalThis.ReadableStream<Uint8Array> =>

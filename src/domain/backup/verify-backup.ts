@@ -15,7 +15,7 @@ export interface VerifyParts {
   readonly progress: Progress
   readonly signal: AbortSignal
   /** Puts a good copy in place of a damaged or missing medium; false where there is none. */
-  readonly repair?: ((digest: string, bytes: number) => Promise<boolean>) | undefined
+  readonly repair?: ((digest: string) => Promise<boolean>) | undefined
   /** Called for each thing that was wrong and is mended. */
   mended(what: string): void
   /** Called for each thing that is wrong. */
@@ -65,7 +65,7 @@ async function verifyMedia(parts: VerifyParts, { media }: Manifest, list: string
     if (!missing.has(digest)) {
       const name = mediaName(media.set, digest)
       const wrong = await wrongWith(store, unseal, name, digest).catch((error: unknown) => (error as Error).message)
-      if (wrong !== undefined && (await repair?.(digest, bytes))) mended(`${name} ${wrong}`)
+      if (wrong !== undefined && (await repair?.(digest))) mended(`${name} ${wrong}`)
       else if (wrong !== undefined) found(`${name} ${wrong}`)
     }
     done += bytes

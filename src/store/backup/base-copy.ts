@@ -24,7 +24,7 @@ export interface BaseCopy {
 
 type Take = (bytes: number) => Promise<void>
 
-const PIECE_BYTES = 1024 * 1024
+const PIECE_BYTES = 256 * 1024
 /** Their content belongs to the running Postgres alone. */
 const EMPTIED = new Set([
   'pg_wal',
