@@ -28,15 +28,32 @@ export function wordsOf(text: string): string[] {
   for (const [run] of plain.matchAll(UNSPACED)) {
     for (const pair of pairsOf(run)) if (words.size < MAX_WORDS) words.add(pair)
   }
-  for (const { segment, isWordLike } of segmenter.segment(plain.replace(UNSPACED, ' '))) {
+  for (const token of plain.replace(UNSPACED, ' ').split(SPACES)) {
+    for (const word of wordsOfToken(token)) if (words.size < MAX_WORDS) words.add(word.slice(0, MAX_WORD_CHARS))
     if (words.size === MAX_WORDS) break
-    if (isWordLike) words.add(segment.slice(0, MAX_WORD_CHARS))
   }
   return [...words]
 }
 
+/** No word goes beyond these. */
+const SPACES = /[ \t\n\r]+/
+/** A plain word, with signs of punctuation before and after it. */
+const PLAIN = /^[!-/:-@[-^`{-~]*([a-z0-9]+)[!-/:-@[-^`{-~]*$/
+
+/** The words of a text without spaces. Most are plain, and the segmenter takes many times as long, and memory that it does not show. */
+function wordsOfToken(token: string): readonly string[] {
+  const plain = PLAIN.exec(token)?.[1]
+  if (plain !== undefined) return [plain]
+  const words: string[] = []
+  for (const { segment, isWordLike } of segmenter.segment(token)) if (isWordLike) words.push(segment)
+  return words
+}
+
+const ASCII = /^[\0-\x7f]*$/
+
 /** The text in lower case, in compatibility form, without the marks that Latin, Greek and Cyrillic letters carry. */
 export function folded(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase()
   return (
     text
       // Halves of surrogate pairs.
