@@ -23,6 +23,12 @@ export function standsOutFor(event: PushEvent, members: ReadonlySet<UserId>, can
   return { userIds, highlights: event.type.toLowerCase() !== CALL_INVITE }
 }
 
+/** Whether an event mentions the whole room. That counts only if its sender may. */
+export function mentionsRoom({ content }: Pick<PushEvent, 'content'>): boolean {
+  const mentions = content['m.mentions']
+  return isObject(mentions) && mentions.room === true
+}
+
 function mentioned(event: PushEvent, members: ReadonlySet<UserId>, canNotifyRoom: boolean): Iterable<UserId> {
   const { content } = event
   const type = event.type.toLowerCase()

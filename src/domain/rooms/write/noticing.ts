@@ -2,11 +2,11 @@ import type { StateLookup } from '../../../core/auth/context.ts'
 import type { ByteBudget } from '../../../core/byte-budget.ts'
 import type { UserId } from '../../../core/ids.ts'
 import { isNotifiable, type PushOutcome } from '../../../core/push/default-rules.ts'
-import { standsOutFor } from '../../../core/push/highlights.ts'
+import { mentionsRoom, standsOutFor } from '../../../core/push/highlights.ts'
 import { type PushContext, PushedEvent } from '../../../core/push/pushed-event.ts'
 import { type DefaultsTried, outcomeForUser, type SharedOutcome } from '../../../core/push/shared-outcome.ts'
 import { createOwnReaders, type Deaf, type OwnReader, type RuleGroup } from '../../push/own-readers.ts'
-import { powersOf } from '../../push/push-context.ts'
+import { type PushPowers, powersOf } from '../../push/push-context.ts'
 import type { PushRules } from '../../push/rules.ts'
 import type { EventThread, ThreadFollowers } from '../../push/thread-followers.ts'
 import type { Room } from '../room/room.ts'
@@ -76,11 +76,11 @@ export function createNoticing({
       if (!('byNid' in readers)) throw new NeedsRules(readers)
       const { userIds, nids } = room.mentionables()
       const { byNid } = readers
-      const { senderPower, powerToNotify } = powersOf(room, event.sender, state)
+      const powers = () => powersOf(room, event.sender, state)
       const found: Noticed[] = []
       const deaf = readers.deafTo(event.sender)
       const counts = byNid.size > 0 && isNotifiable(event.pdu)
-      const outstanding = standsOutFor(event.pdu, userIds, senderPower >= powerToNotify('room'))
+      const outstanding = standsOutFor(event.pdu, userIds, mentionsRoom(event.pdu) && mayNotifyRoom(powers()))
       const { highlights } = outstanding
       for (const userId of outstanding.userIds) {
         const userNid = nids.get(userId)!
@@ -92,7 +92,8 @@ export function createNoticing({
         trial ??= {
           event: new PushedEvent(event.pdu, { roomId: room.id, eventId: event.id }),
           context: {
-            ...{ userId: '', displayName: undefined, memberCount: room.counts.join, senderPower, powerToNotify },
+            ...{ userId: '', displayName: undefined, memberCount: room.counts.join },
+            ...powers(),
             follows: thread && false,
           },
           ...{ tried: new Map(), followers: thread?.followers, nids, counts },
@@ -103,6 +104,8 @@ export function createNoticing({
     },
   }
 }
+
+const mayNotifyRoom = ({ senderPower, powerToNotify }: PushPowers): boolean => senderPower >= powerToNotify('room')
 
 /** Adds the readers of a group for whom this event counts differently from other messages. */
 function noticeGroup(trial: Trial, { rules, readers }: RuleGroup, deaf: Deaf, found: Noticed[]): void {
