@@ -6,7 +6,7 @@ import { basename, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { type ChildOutcome, EXIT, type Host } from './cli/command.ts'
-import { giveWay } from './cli/give-way.ts'
+import { giveWay, giveWayFromStart } from './cli/give-way.ts'
 import { runProgram } from './cli/program.ts'
 import { NODE_ORDERS } from './cli/serve/nodes/child.ts'
 
@@ -78,6 +78,7 @@ function onCrash(report: (error: unknown) => void): void {
 function runBeside(words: readonly string[], signal: AbortSignal): Promise<ChildOutcome> {
   const args = [...process.execArgv, process.argv[1] ?? '', ...words]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], signal })
+  giveWayFromStart(child.pid)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -18,6 +18,11 @@ export function giveWay(backend?: number): void {
   attempt(() => writeFileSync(`/proc/${backend}/autogroup`, String(LOW)))
 }
 
+/** Lets a process that was just started give way while it reads its program, too. */
+export function giveWayFromStart(pid: number | undefined): void {
+  if (pid !== undefined) attempt(() => setPriority(pid, LOWEST))
+}
+
 /** On Linux a priority is that of a thread: those that compress were there before. Elsewhere it is that of the process. */
 function lowerThreads(process: string, priority: number): void {
   const threads = attempt(() => readdirSync(`/proc/${process}/task`)) ?? []
