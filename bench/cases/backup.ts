@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -32,8 +33,8 @@ const ROUNDS = 2
 const LOOK_EVERY_MS = 500
 
 /**
- * Backups and a restore of so many gigabytes, and what people notice who send 200 messages a second meanwhile. The first backup copies all,
- * the second one the rows, as the media are there; between them, and before and after, nobody makes one.
+ * Backups and a restore of so many gigabytes, and what people notice who send 200 messages a second meanwhile. The first backup copies all, and
+ * the second one is stopped; between them, and before and after, nobody makes one.
  */
 export async function measureBackup(options: BenchOptions): Promise<Measurement[]> {
   const target = await openTarget(options)
@@ -64,7 +65,7 @@ export async function measureBackup(options: BenchOptions): Promise<Measurement[
       const before = postgresSeconds(target)
       let used: Used = { cpuSeconds: 0, writtenBytes: 0 }
       const sent = await during(async () => {
-        used = await hearth(['backup', place], { ...env, ...listen })
+        used = await hearth(['backup', place], { ...env, ...listen }, round > 0 ? options.seconds * 4_000 : undefined)
       })
       tell('a backup', sent)
       beside.push({ ...sent, used: { ...used, postgresSeconds: postgresSeconds(target) - before } })
@@ -193,8 +194,12 @@ async function sendingDuring({ api, people, roomIds }: Community, work: () => Pr
   return { ms, latencies, failed }
 }
 
-/** Runs the built program to its end, and gives what it used up to its last look. */
-async function hearth(words: readonly string[], env: Readonly<Record<string, string>>): Promise<Used> {
+/** Runs the built program to its end, or until it is stopped, and gives what it used up to its last look. */
+async function hearth(
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+  stopAfterMs?: number,
+): Promise<Used> {
   const child: ChildProcess = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/main.js'), ...words], {
     env: { PATH: process.env.PATH ?? '', ...env },
   })
@@ -209,9 +214,13 @@ async function hearth(words: readonly string[], env: Readonly<Record<string, str
     const cpuSeconds = usageOfProcess(child.pid)?.cpuSeconds
     if (cpuSeconds !== undefined) used = { cpuSeconds, writtenBytes: writtenBytesOf(child.pid!) }
   }, LOOK_EVERY_MS)
+  const stopping = stopAfterMs === undefined ? undefined : setTimeout(() => child.kill('SIGTERM'), stopAfterMs)
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
   clearInterval(looking)
-  if (code !== 0) throw new Error(`hearth ${words[0]} ended with ${code}:\n${output}`)
+  clearTimeout(stopping)
+  // One that ends by itself in time ends well.
+  if (code !== 0 && (stopAfterMs === undefined || !child.killed))
+    throw new Error(`hearth ${words[0]} ended with ${code}:\n${output}`)
   return used
 }
 
@@ -245,7 +254,9 @@ const EVENTS = `INSERT INTO event (event_nid, room_nid, sender_nid, origin_serve
 
 async function newestManifest(place: string): Promise<Manifest> {
   const ids = (await readdir(join(place, 'backups'))).sort()
-  return JSON.parse(await readFile(join(place, 'backups', ids.at(-1)!, 'manifest.json'), 'utf8')) as Manifest
+  // One that was stopped has none.
+  const files = ids.map((id) => join(place, 'backups', id, 'manifest.json')).filter((file) => existsSync(file))
+  return JSON.parse(await readFile(files.at(-1)!, 'utf8')) as Manifest
 }
 
 /** What a person would call the size: rows as text, and media. */
