@@ -3,7 +3,6 @@ import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import { AccountDataRow, accountDataBetween } from '../../store/accounts/account-data.ts'
-import { getRecentTimelines } from '../../store/events/events.ts'
 import type { ToDeviceRow } from '../../store/keys/to-device.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { KeyCounts } from '../keys/key-counts.ts'
@@ -13,6 +12,7 @@ import { wantedData, writeAccountData } from './account-data-section.ts'
 import { roomsWithEvents } from './active-rooms.ts'
 import { allOf } from './all-of.ts'
 import { changedWithin, type DeviceChanges, deviceChanges } from './device-changes.ts'
+import { beginState, ROOMS_AT_ONCE, warm } from './first/warm.ts'
 import { invitedSection } from './invited-room.ts'
 import { isJoinedIn, joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
@@ -30,11 +30,6 @@ export interface Answer {
 }
 
 export const NOTHING_NEW: Answer = { isEmpty: true, json: undefined }
-
-/** How many events per room a first sync loads ahead. */
-const MAX_WARMED_EVENTS = 64
-/** How many rooms are read side by side: enough to fill the database's pipeline, few enough to bound memory. */
-export const ROOMS_AT_ONCE = 200
 
 /** What is new for a user between two positions (client-server API, `GET sync`). */
 export async function answerOf(
@@ -214,7 +209,7 @@ async function newsOfJoined(
       : sources.receipts(look.by, receiptRooms, since?.ledger ?? 0, now.ledger),
     // A first sync shows all rooms.
     since ? numbersOf(look, byRoomId.keys()) : NO_ROOMS,
-    since ? undefined : warm(look, roomNids),
+    since ? undefined : warm(look, roomNids, beginState),
   ])
   const haunted = sources.shadowBans.ghostRooms(look.by.userNid, since?.ledger ?? 0, now.ledger)
   const wanted = roomNids.filter(
@@ -245,24 +240,6 @@ async function numbersOf({ sources }: Look, roomIds: Iterable<string>): Promise<
 function typesAnew({ sources, since }: Look, roomNid: number): boolean {
   const typing = sources.typing(roomNid)
   return typing !== undefined && since !== undefined && typing.position > since.ephemeral
-}
-
-/** Loads what a sync needs of many rooms that are new to it at once, instead of room by room. */
-export async function warm({ sources, by, request }: Look, roomNids: readonly number[]): Promise<void> {
-  const { registry, db, events, unread } = sources
-  const cold = roomNids.filter((nid) => (registry.peekAlive(nid)?.timeline.length ?? 0) === 0)
-  const limit = Math.min((request.filter.room.timeline.limit ?? 10) + 1, MAX_WARMED_EVENTS)
-  // Read before the rooms, whose newest events are then in memory already.
-  const reading = cold.length === 0 ? undefined : getRecentTimelines(db, cold, limit)
-  const adopting = reading?.then((rows) => rows.map((row) => events.adopt(row)))
-  const [newest] = await Promise.all([
-    adopting ?? [],
-    unread.know(by.userNid, roomNids),
-    ...roomNids.map((nid) => registry.getByNid(nid)),
-  ])
-  for (const [nid, timeline] of groupBy(newest, (event) => event.roomNid)) {
-    registry.peekAlive(nid)?.extendTimeline(timeline.reverse())
-  }
 }
 
 async function sections(

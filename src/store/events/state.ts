@@ -1,7 +1,7 @@
 import { buildState, packState, type StateMap, unpackValue, unpackValues } from '../../core/state/trie.ts'
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: state_key, state_change, state_chain, state_checkpoint
+// Tables: state_key, state_change, state_chain, state_checkpoint; read: room
 
 /** A point in the history of a room's state: after change number `seq` of `chain`. */
 export interface StatePoint {
@@ -37,14 +37,19 @@ const PARENT = `LATERAL (SELECT parent_chain AS chain, parent_seq AS seq FROM st
  * The stretches of the state log that lead to points, each with the last change of its chain that counts: from the point back to the
  * nearest checkpoint (`base`) or to the beginning of chain 0.
  */
-const LINE = `line (room_nid, depth, chain, seq, base) AS (
-  SELECT point.room_nid, 0, point.chain, point.seq, ${checkpointBefore('point')}
-  FROM unnest($1::bigint[], $2::int[], $3::int[]) AS point (room_nid, chain, seq)
+const lineFrom = (points: string) => `line (room_nid, depth, chain, seq, base) AS (
+  SELECT point.room_nid, 0, point.chain, point.seq, ${checkpointBefore('point')} FROM ${points} AS point (room_nid, chain, seq)
   UNION ALL
   SELECT room_nid, depth, chain, seq, ${checkpointBefore('up')} FROM (
     SELECT line.room_nid, line.depth + 1 AS depth, parent.chain, parent.seq FROM line CROSS JOIN ${PARENT} parent
     WHERE line.base IS NULL AND line.chain <> 0
   ) up)`
+
+/** From points that are given. */
+const LINE = lineFrom('unnest($1::bigint[], $2::int[], $3::int[])')
+
+/** From the points where rooms stand. */
+const LINE_OF_ROOMS = lineFrom('(SELECT room_nid, state_chain, state_seq FROM room WHERE room_nid = ANY($1::bigint[]))')
 
 interface Stretch {
   readonly room_nid: number
@@ -56,13 +61,16 @@ interface Stretch {
   readonly nids: number[] | null
 }
 
-const STRETCHES = `WITH RECURSIVE ${LINE}
+const stretchesOf = (line: string) => `WITH RECURSIVE ${line}
   SELECT line.room_nid, line.chain, line.seq, line.base, changes.keys, changes.nids,
     (SELECT entries FROM state_checkpoint k WHERE k.room_nid = line.room_nid AND k.chain = line.chain AND k.seq = line.base)
   FROM line CROSS JOIN LATERAL (
     SELECT array_agg(key_id ORDER BY c.seq) AS keys, array_agg(event_nid ORDER BY c.seq) AS nids FROM state_change c
     WHERE c.room_nid = line.room_nid AND c.chain = line.chain AND c.seq > coalesce(line.base, 0) AND c.seq <= line.seq
   ) changes ORDER BY line.room_nid, line.depth DESC`
+
+const STRETCHES = stretchesOf(LINE)
+const STRETCHES_OF_ROOMS = stretchesOf(LINE_OF_ROOMS)
 
 /** The states of many rooms, each at a point, in one query. */
 export async function loadStates(
@@ -71,14 +79,36 @@ export async function loadStates(
 ): Promise<Map<number, StateMap>> {
   const wanted = [...points.values()]
   const parameters = [[...points.keys()], wanted.map(({ chain }) => chain), wanted.map(({ seq }) => seq)]
-  const stretches = await reader.query<Stretch>(STRETCHES, parameters)
   const found = new Map<number, StateMap>()
+  for (const [roomNid, stretches] of byRoom(await reader.query<Stretch>(STRETCHES, parameters))) {
+    found.set(roomNid, replay(roomNid, stretches))
+  }
+  return found
+}
+
+export interface CurrentState extends StatePoint {
+  readonly state: StateMap
+}
+
+/** The current states of many rooms, and the points where they stand, in one query. */
+export async function loadCurrentStates(
+  reader: Reader,
+  roomNids: readonly number[],
+): Promise<Map<number, CurrentState>> {
+  const found = new Map<number, CurrentState>()
+  for (const [roomNid, stretches] of byRoom(await reader.query<Stretch>(STRETCHES_OF_ROOMS, [roomNids]))) {
+    const { chain, seq } = stretches.at(-1)!
+    found.set(roomNid, { chain, seq, state: replay(roomNid, stretches) })
+  }
+  return found
+}
+
+function* byRoom(stretches: readonly Stretch[]): Generator<[roomNid: number, stretches: readonly Stretch[]]> {
   for (let first = 0, end = 0; first < stretches.length; first = end) {
     const { room_nid: roomNid } = stretches[first]!
     while (stretches[end]?.room_nid === roomNid) end++
-    found.set(roomNid, replay(roomNid, stretches.slice(first, end)))
+    yield [roomNid, stretches.slice(first, end)]
   }
-  return found
 }
 
 /** The state at a point: the nearest checkpoint and the changes since, in one query. */

@@ -6,6 +6,7 @@ import {
   getKeyHistory,
   getKeysAt,
   lastChain,
+  loadCurrentStates,
   loadState,
   loadStates,
   type StatePoint,
@@ -113,6 +114,26 @@ describe('many rooms at once', () => {
     for (const room of rooms) {
       expect(sorted(entriesOf(states.get(room.nid)!))).toEqual(sorted(room.state(heads.get(room.nid)!)))
     }
+  })
+
+  it('are loaded by their rooms alone, with the points where these stand', async () => {
+    const heads = new Map(rooms.map((room, index) => [room.nid, { chain: room.chains.size - 1, seq: index % 10 }]))
+    const columns = 'room_nid, room_id, room_version, head_version, extremities, depth, last_pos, last_nid, notifiable'
+    for (const [nid, { chain, seq }] of heads) {
+      const values = [nid, `!${nid}`, chain, seq]
+      const text = `INSERT INTO room (${columns}, state_chain, state_seq) VALUES ($1, $2, '12', 1, '{}', 1, 1, 1, 0, $3, $4)`
+      await database.db.query(text, values)
+    }
+    const reader = counting(database.db)
+    const states = await loadCurrentStates(reader, [...heads.keys(), 998])
+    expect(reader.trips).toBe(1)
+    expect(states.size).toBe(rooms.length)
+    for (const room of rooms) {
+      const { chain, seq, state } = states.get(room.nid)!
+      expect({ chain, seq }).toEqual(heads.get(room.nid))
+      expect(sorted(entriesOf(state))).toEqual(sorted(room.state({ chain, seq })))
+    }
+    expect(await loadCurrentStates(database.db, [])).toEqual(new Map())
   })
 
   it('are none when none is asked for, and empty where nothing was ever set', async () => {

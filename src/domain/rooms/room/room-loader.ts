@@ -7,7 +7,14 @@ import { roomVersion } from '../../../core/room-version.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import { perTick } from '../../../store/db/per-tick.ts'
-import { getStateKeys, loadStates, type StateKeyRow } from '../../../store/events/state.ts'
+import {
+  type CurrentState,
+  getStateKeys,
+  loadCurrentStates,
+  loadStates,
+  type StateKeyRow,
+  type StatePoint,
+} from '../../../store/events/state.ts'
 import { countMembers, getJoinedOfServer, getRooms, type RoomRow } from '../../../store/rooms/rooms.ts'
 import type { EventCache } from './event-cache.ts'
 import type { PartialStateRooms } from './partial-state-rooms.ts'
@@ -28,15 +35,17 @@ export interface RoomLoaderParts {
 export function createRoomLoader({ db, events, serverName, partialStateRooms }: RoomLoaderParts): RoomLoader {
   /** Reads any number of rooms in a handful of queries. */
   async function read(roomNids: readonly number[]): Promise<Map<number, Room>> {
-    const rows = await getRooms(db, roomNids)
-    const points = new Map(rows.map((row) => [row.room_nid, { chain: row.state_chain, seq: row.state_seq }]))
-    const [keys, states, extremities, members, counts] = await Promise.all([
+    // All at once. The database answers in this order, so that what is read with a room is as new as the room, or newer.
+    const reading = getRooms(db, roomNids)
+    const [rows, current, keys, members, counts, extremities] = await Promise.all([
+      reading,
+      loadCurrentStates(db, roomNids),
       getStateKeys(db, roomNids),
-      loadStates(db, points),
-      events.load(rows.flatMap((row) => row.extremities)),
       getJoinedOfServer(db, roomNids, serverName),
       countMembers(db, roomNids),
+      reading.then((rows) => events.load(rows.flatMap((row) => row.extremities))),
     ])
+    const states = await statesOf(rows, current)
     const keysOf = groupBy(keys, (key) => key.room_nid)
     const read = new Map(
       rows.map((row) => {
@@ -55,6 +64,19 @@ export function createRoomLoader({ db, events, serverName, partialStateRooms }: 
       if (room) room.counts[membership] = count
     }
     return read
+  }
+
+  /** The states of the rooms as they were read; of one that was written meanwhile, the state is read again. */
+  async function statesOf(rows: readonly RoomRow[], current: ReadonlyMap<number, CurrentState>) {
+    const states = new Map<number, StateMap>()
+    const moved = new Map<number, StatePoint>()
+    for (const { room_nid: nid, state_chain: chain, state_seq: seq } of rows) {
+      const now = current.get(nid)
+      if (now?.chain === chain && now.seq === seq) states.set(nid, now.state)
+      else moved.set(nid, { chain, seq })
+    }
+    if (moved.size > 0) for (const [nid, state] of await loadStates(db, moved)) states.set(nid, state)
+    return states
   }
 
   function roomFrom(

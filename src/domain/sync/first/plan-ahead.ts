@@ -1,22 +1,22 @@
-import type { ServerName } from '../../core/ids.ts'
-import { accountDataBetween, accountDataOfRooms, findAccountData } from '../../store/accounts/account-data.ts'
-import { findToken } from '../../store/accounts/tokens.ts'
-import type { Reader } from '../../store/db/db.ts'
-import { getEventsWithin, getRecentTimelines } from '../../store/events/events.ts'
-import { receiptsToBegin } from '../../store/events/receipts.ts'
-import { getStateKeys, loadStates } from '../../store/events/state.ts'
-import { getUnread } from '../../store/events/unread.ts'
-import { countKeys } from '../../store/keys/one-time-keys.ts'
-import { inboxBounds } from '../../store/keys/to-device.ts'
-import { getRoomTypesOfUser } from '../../store/rooms/room-facts.ts'
+import type { ServerName } from '../../../core/ids.ts'
+import { accountDataBetween, accountDataOfRooms, findAccountData } from '../../../store/accounts/account-data.ts'
+import { findToken } from '../../../store/accounts/tokens.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { getEventsWithin, getRecentTimelines } from '../../../store/events/events.ts'
+import { receiptsToBegin } from '../../../store/events/receipts.ts'
+import { getStateKeys, loadCurrentStates } from '../../../store/events/state.ts'
+import { getUnread } from '../../../store/events/unread.ts'
+import { countKeys } from '../../../store/keys/one-time-keys.ts'
+import { inboxBounds } from '../../../store/keys/to-device.ts'
+import { getRoomTypesOfUser } from '../../../store/rooms/room-facts.ts'
 import {
   countMembers,
   getJoinedOfServer,
   getMemberships,
   getNewestEventsOfUser,
   getRooms,
-} from '../../store/rooms/rooms.ts'
-import type { LifecyclePart } from '../lifecycle.ts'
+} from '../../../store/rooms/rooms.ts'
+import type { LifecyclePart } from '../../lifecycle.ts'
 
 const NOBODY = 0
 const NO_BYTES = { maxBytes: 0 }
@@ -47,7 +47,7 @@ export function createPlanAhead({
         getRecentTimelines(db, none, 1),
         getUnread(db, NOBODY, none, { threads: 0, lookedAt: 0 }, []),
         getStateKeys(db, none),
-        loadStates(db, new Map()),
+        loadCurrentStates(db, none),
         getEventsWithin(db, none, 0),
         getJoinedOfServer(db, none, serverName),
         countMembers(db, none),
