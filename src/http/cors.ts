@@ -1,5 +1,5 @@
 import cors from '@fastify/cors'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyPluginCallback } from 'fastify'
 
 const METHODS = 'GET, POST, PUT, DELETE, OPTIONS'
 const REQUEST_HEADERS = 'Origin, X-Requested-With, Content-Type, Accept, Authorization'
@@ -15,26 +15,29 @@ const HEADERS_OF_RENDEZVOUS = `${REQUEST_HEADERS}, If-Match, If-None-Match`
 
 const isProfile = (url: string): boolean => PROFILES.some((path) => url.startsWith(path))
 
-/** The plugin sends these on preflights only; the specification requires them on every answer ("Web browser clients"). */
-const ON_EVERY_ANSWER = {
+/** Those of every answer (client-server API, "Web browser clients"). */
+export const CORS_HEADERS: Readonly<Record<string, string>> = {
+  'access-control-allow-origin': '*',
   'access-control-allow-methods': METHODS,
   'access-control-allow-headers': REQUEST_HEADERS,
 }
 
-/** All CORS headers, for answers that bypass the hooks of the framework. */
-export const CORS_HEADERS: Readonly<Record<string, string>> = { 'access-control-allow-origin': '*', ...ON_EVERY_ANSWER }
-
-/**
- * Browser clients come from anywhere. `@fastify/cors` sets the headers: CORS is not what this server exists for. `OPTIONS` is answered on any
- * path, without looking at the path.
- */
+/** Browser clients come from anywhere. */
 export function answerCors(app: FastifyInstance): void {
   app.addHook('onRequest', ({ url }, reply, done) => {
-    reply.headers(ON_EVERY_ANSWER)
+    reply.headers(CORS_HEADERS)
     if (url.startsWith(RENDEZVOUS)) reply.header('access-control-allow-headers', HEADERS_OF_RENDEZVOUS)
     if (isProfile(url)) reply.header('access-control-allow-methods', METHODS_OF_PROFILES)
     done()
   })
+  void app.register(answerPreflights)
+}
+
+/**
+ * `OPTIONS` is answered on any path, without looking at the path. `@fastify/cors` does it: CORS is not what this server exists for. It is
+ * registered for these routes alone, because what it does before each request costs as much as finding the route.
+ */
+const answerPreflights: FastifyPluginCallback = (app, _options, done) => {
   void app.register(cors, {
     origin: '*',
     methods: METHODS,
@@ -48,4 +51,5 @@ export function answerCors(app: FastifyInstance): void {
   for (const path of [RENDEZVOUS, `${RENDEZVOUS}/*`]) {
     app.options(path, { config: withRevisions }, (_request, reply) => reply.send())
   }
+  done()
 }
