@@ -35,6 +35,8 @@ export interface RunningServer {
   readonly services: Services
   /** Resolves if another node took the place of this one: the process must end at once, and write nothing more. */
   readonly lost: Promise<void>
+  /** Calls back when a client comes. What asks for the server's health is none. It may call again for another port. */
+  onFirstRequest(called: () => void): void
   /** Stops accepting, lets requests end, then closes the database connections. */
   close(): Promise<void>
 }
@@ -163,6 +165,16 @@ function running(options: ServerOptions, { context, app, listeners, front }: Bui
     httpsPorts: listeners.httpsPorts,
     services: context.services,
     lost: context.lost,
+    onFirstRequest(called) {
+      for (const server of listeners.servers) {
+        const hear = ({ url = '' }: IncomingMessage): void => {
+          if (url.startsWith('/health/')) return
+          server.off('request', hear)
+          called()
+        }
+        server.on('request', hear)
+      }
+    },
     async close() {
       health.enter('draining')
       const { farewellMs, connection } = options

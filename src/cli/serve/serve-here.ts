@@ -61,7 +61,7 @@ export async function serveHere(host: Host, parts: ServeParts): Promise<number> 
   const seconds = (performance.now() - begun) / 1000
   optimiseSooner()
   giveBackMemory()
-  releaseOnceSettled()
+  running.onFirstRequest(releaseOnceSettled().asked)
   if (parent === undefined) {
     host.complain(banner({ ...running, seconds, config, configFile: configFile(host, values), ...host }))
     notifyReady(host.env, log)
@@ -178,8 +178,16 @@ async function start(host: Host, { live, serverLog, read, flags, signal, parent 
     }
     const sparing = spareMemory(host.residentBytes)
     undo.push(async () => sparing.stop())
-    const { port, httpsPorts, lost } = server
-    return { port, httpsPorts, lost, metricsPort: listener?.port, isEmbedded: embedded !== undefined, stop }
+    const { port, httpsPorts, lost, onFirstRequest } = server
+    return {
+      port,
+      httpsPorts,
+      lost,
+      onFirstRequest,
+      metricsPort: listener?.port,
+      isEmbedded: embedded !== undefined,
+      stop,
+    }
   } catch (error) {
     await stop()
     throw error

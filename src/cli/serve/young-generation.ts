@@ -27,8 +27,11 @@ function releaseYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=2')
 }
 
-/** Lets the space grow as soon as clients come, or else once the start is over and what it left behind is given back. */
-export function releaseOnceSettled(options: SettlingOptions = {}): { stop(): void } {
+/**
+ * Lets the space grow as soon as clients come, or else once the start is over and what it left behind is given back. A first sync makes so
+ * many objects that live on that in the smallest space they would be copied dozens of times.
+ */
+export function releaseOnceSettled(options: SettlingOptions = {}): { asked(): void; stop(): void } {
   const { settledMs = SETTLED_MS, everyMs = LOOK_EVERY_MS } = options
   const { giveBack = giveBackMemory, release = releaseYoungGeneration } = options
   const settledAt = performance.now() + settledMs
@@ -45,5 +48,5 @@ export function releaseOnceSettled(options: SettlingOptions = {}): { stop(): voi
     if (!hasClients) giveBack()
     release()
   }, everyMs).unref()
-  return { stop: () => clearInterval(timer) }
+  return { asked: release, stop: () => clearInterval(timer) }
 }
