@@ -17,7 +17,7 @@ import { loadIdentityKeys } from './identity-key-file.ts'
 import type { ServerLog } from './log.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import type { ParentLink } from './nodes/child.ts'
-import { optimiseSooner } from './optimise-sooner.ts'
+import { optimiseOnceWorking } from './optimising.ts'
 import { reloadConfig } from './reload.ts'
 import { notifyReady } from './service-manager.ts'
 import { openSigningKey } from './signing-key-file.ts'
@@ -59,7 +59,7 @@ export async function serveHere(host: Host, parts: ServeParts): Promise<number> 
     return EXIT.ok
   }
   const seconds = (performance.now() - begun) / 1000
-  optimiseSooner()
+  optimiseOnceWorking()
   giveBackMemory()
   running.onFirstRequest(releaseOnceSettled().asked)
   if (parent === undefined) {
