@@ -83,10 +83,14 @@ interface Serving {
   readonly isAlike: boolean
 }
 
+const NOBODY: Serving = { address: undefined, isAlike: false }
+
 /** What a process has while it tries to take the place. */
 interface Trying extends JoinParts {
   /** Whether the node that serves has the same settings. Says in the log which ones differ. */
   readonly isLike: (other: NodeRow) => boolean
+  /** Called when nobody has the place any more, before this process tries to take it. */
+  readonly vacant: () => Promise<void>
   /** Called when sessions of the node before do not end. */
   readonly outlived: () => void
 }
@@ -95,8 +99,15 @@ async function joinCluster(parts: JoinParts): Promise<NodeLease> {
   const { db, clock, log, standBy } = parts
   mustAgreeOnTime(clock.now(), await databaseTime(db))
   const begun = performance.now()
+  let serving: Serving | undefined
+  async function standByFor(next: Serving): Promise<void> {
+    if (serving?.address === next.address && serving?.isAlike === next.isAlike) return
+    serving = next
+    await standBy?.serving(next.address, next.isAlike)
+  }
   const trying: Trying = {
     ...parts,
+    vacant: async () => serving && standByFor(NOBODY),
     isLike: watchSettings(parts),
     outlived: onceAMinute((times) =>
       log.warn(
@@ -105,15 +116,11 @@ async function joinCluster(parts: JoinParts): Promise<NodeLease> {
       ),
     ),
   }
-  let serving: Serving | undefined
   for (;;) {
     const outcome = await attempt(trying, serving)
     if ('lease' in outcome) return outcome.lease
     if (serving === undefined) log.info({ serving: outcome.address }, 'another node serves; this one stands by')
-    if (serving === undefined || serving.address !== outcome.address || serving.isAlike !== outcome.isAlike) {
-      serving = outcome
-      await standBy?.serving(outcome.address, outcome.isAlike)
-    }
+    await standByFor(outcome)
     if (standBy === undefined && performance.now() - begun > NODE_LEASE_MS + NODE_LEASE_MARGIN_MS)
       throw new NodeRefused('a node of this cluster serves, and cannot be asked: stop it, or try again where it runs')
     await pause(NODE_LOOK_MS, undefined, { signal: standBy?.signal }).catch(() => {
@@ -134,8 +141,9 @@ async function attempt(parts: Trying, last: Serving | undefined): Promise<{ read
       mustFit(parts.own, found)
       return { address: found.address || undefined, isAlike: parts.isLike(found) }
     }
+    await parts.vacant()
     const lease = await take(parts, found)
-    return lease === undefined ? { address: undefined, isAlike: false } : { lease }
+    return lease === undefined ? NOBODY : { lease }
   } catch (error) {
     if (last === undefined || (error as { status?: number }).status !== 503) throw error
     return last

@@ -81,6 +81,9 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
   /** Takes back syncs that are not answered yet. */
   const waiting = new Set<() => void>()
   const untilOneServes = createWaitingRoom()
+  /** A node that did not serve when it was asked last: it may be about to end, and to lose what it is sent. */
+  let doubtful: string | undefined
+  let probing: Promise<Word> | undefined
   let isFinishing = false
   const bodies = createKeptBodies(parts.secondMs)
 
@@ -137,14 +140,32 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
     })
   }
 
+  /** Whether a request may be sent that cannot be sent again. */
+  async function isSure(address: string): Promise<boolean> {
+    if (address !== doubtful) return true
+    probing ??= askWhether(parts).finally(() => {
+      probing = undefined
+    })
+    const isServing = (await probing) !== 'none'
+    if (isServing) doubtful = undefined
+    return isServing && parts.target() === address
+  }
+
+  async function tryOnce(exchange: Exchange, body: Buffer | undefined, mayRepeat: boolean): Promise<Outcome> {
+    const address = parts.target()
+    if (address === undefined || !(mayRepeat || (await isSure(address)))) return 'unsent'
+    const outcome = await passOnce(address, exchange, body)
+    if (outcome === 'unsent') doubtful = address
+    return outcome
+  }
+
   async function passUntilAnswered(exchange: Exchange, body: Buffer | undefined): Promise<boolean> {
     const [request, response] = exchange
     let until = performance.now() + FORWARD_PATIENCE_MS
     const mayRepeat = body !== undefined && (REPEATABLE.has(request.method ?? '') || SYNC.test(request.url ?? ''))
     while (!response.destroyed) {
       const askedAt = performance.now()
-      const address = parts.target()
-      const outcome = address === undefined ? 'unsent' : await passOnce(address, exchange, body)
+      const outcome = await tryOnce(exchange, body, mayRepeat)
       if (outcome === 'answered' || response.headersSent) return true
       if (outcome === 'hurried') continue
       if ((body === undefined && request.readableDidRead) || (outcome === 'in doubt' && !mayRepeat)) return false
@@ -173,7 +194,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
         if (body !== undefined) bodies.free(request)
       }
     },
-    reaches: () => isReached(parts),
+    reaches: async () => (await askWhether(parts)) === 'ready',
     get passing() {
       return passing
     },
@@ -231,20 +252,24 @@ function bringBack(
   })
 }
 
-async function isReached({ secret, now, target }: ForwarderParts): Promise<boolean> {
+/** What a node says that is asked whether it is ready; `serving` if it does not refuse requests, but is not ready. */
+type Word = 'ready' | 'serving' | 'none'
+
+async function askWhether({ secret, now, target }: ForwarderParts): Promise<Word> {
   const address = target()
-  if (address === undefined) return false
-  return isReady(address, nodeProof(secret, passedOn({ method: 'GET', url: PROBED, headers: {} }), now()))
+  if (address === undefined) return 'none'
+  return probe(address, nodeProof(secret, passedOn({ method: 'GET', url: PROBED, headers: {} }), now()))
 }
 
-function isReady(address: string, proof: string): Promise<boolean> {
+function probe(address: string, proof: string): Promise<Word> {
   return new Promise((resolve) => {
     const asked = send({ ...placeOf(address), path: PROBED, headers: { [NODE_PROOF]: proof }, timeout: PROBE_MS })
     asked.once('timeout', () => asked.destroy())
-    asked.once('error', () => resolve(false))
+    asked.once('error', () => resolve('none'))
     asked.once('response', (incoming) => {
       incoming.resume()
-      resolve(incoming.statusCode === 200)
+      if (incoming.headers[NOT_SERVING] !== undefined) resolve('none')
+      else resolve(incoming.statusCode === 200 ? 'ready' : 'serving')
     })
     asked.end()
   })

@@ -251,14 +251,31 @@ describe('a node that stands by', () => {
   it('has a request with a long body wait for a node that is about to serve, and sends it none before', async () => {
     second.front.passTo(first.front.address)
     let asked = 0
-    first.front.server.on('checkContinue', () => asked++)
+    for (const event of ['request', 'checkContinue']) first.front.server.on(event, () => asked++)
     const body = 'x'.repeat(300_000)
     const waiting = fetch(`${second.url}/long`, { method: 'POST', body })
-    await waitUntil('a first try', () => asked > 1)
+    await waitUntil('a try, and looks', () => asked > 2)
     first.front.serve(echo, always)
     const answer = await waiting
     expect(answer.status).toBe(201)
     expect(await answer.json()).toMatchObject({ url: '/long', body })
+  })
+
+  it('sends nothing that cannot be sent again to a node that is about to end', async () => {
+    second.front.passTo(first.front.address)
+    const posted: string[] = []
+    first.front.server.prependListener('request', ({ method, socket }) => {
+      // As it ends: what comes on a connection is lost with it.
+      if (method === 'POST' && posted.push(method) > 1) socket.destroy()
+    })
+    const waiting = fetch(`${second.url}/once`, { method: 'POST', body: 'x' })
+    await waitUntil('a first try', () => posted.length > 0)
+    let looks = 0
+    first.front.server.on('request', () => looks++)
+    await waitUntil('some looks', () => looks > 3)
+    second.front.serve(echo, always)
+    expect((await waiting).status).toBe(201)
+    expect(posted).toEqual(['POST'])
   })
 
   it('goes to another node when the first one is gone', async () => {
