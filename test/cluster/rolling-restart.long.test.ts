@@ -68,6 +68,7 @@ function startReader({ token }: Account, since: string, problems: string[]): Rea
       const { status, body } = await api.request('GET', path, { token })
       if (status !== 200) {
         problems.push(`sync: ${status} ${JSON.stringify(body)}`)
+        await pause(EVERY_MS)
         continue
       }
       from = body.next_batch
@@ -89,8 +90,11 @@ async function readBySliding({ token }: Account, room: string, problems: string[
       problems.push(`sliding sync: ${error.message}`)
       return { status: 0, body: {} }
     })
-    if (answer.status !== 200) problems.push(`sliding sync: ${answer.status} ${JSON.stringify(answer.body)}`)
-    else pos = answer.body.pos
+    if (answer.status === 200) pos = answer.body.pos
+    else {
+      problems.push(`sliding sync: ${answer.status} ${JSON.stringify(answer.body)}`)
+      await pause(EVERY_MS)
+    }
     const last: Message | undefined = answer.body.rooms?.[room]?.timeline?.at(-1)
     if (last?.content.body === 'the end') return count
   }

@@ -10,7 +10,7 @@ export interface Health {
   whyNotReady(): Promise<string | undefined>
 }
 
-const PROBE_TIMEOUT_MS = 2_000
+const PROBE_TIMEOUT_MS = 4_000
 
 export function createHealth(): Health {
   let phase: Phase = 'starting'

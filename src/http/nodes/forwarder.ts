@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { nodeProof } from '../../core/signing/node-proof.ts'
 import { FORWARD_PATIENCE_MS } from '../../domain/limits/cluster.ts'
@@ -10,6 +10,7 @@ import { createKeptBodies, type KeptBodies, TooSlow } from './kept-bodies.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
 import { createOutgoing } from './outgoing.ts'
 import { placeOf } from './place-of.ts'
+import { createProbe } from './probe.ts'
 import { createWaitingRoom } from './waiting-room.ts'
 
 /** Passes whole requests on to the node that serves. */
@@ -23,7 +24,7 @@ export interface Forwarder {
   /** Whether the node that serves is reached, and ready. */
   reaches(): Promise<boolean>
   /** How many requests are being passed on, or wait for that. */
-  readonly passing: number
+  passing(): number
   /** Ends what is on the way: the node that has it serves no more, and may never answer. What can be repeated goes to the next one. */
   giveUp(): void
   /** The same, but for answers that are on their way from a node that gave its place back in peace. */
@@ -59,10 +60,8 @@ const OF_A_HOP = [
   NODE_PROOF,
   AHEAD,
 ]
-const PROBED = '/health/ready'
-/** How long a connection may take, and the answer of a node that has much to do. */
+/** How long a connection may take. */
 const CONNECT_MS = 1_500
-const PROBE_MS = 4_000
 
 type Exchange = readonly [request: IncomingMessage, response: ServerResponse, ahead: TokensAhead | undefined]
 
@@ -81,9 +80,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
   /** Takes back syncs that are not answered yet. */
   const waiting = new Set<() => void>()
   const untilOneServes = createWaitingRoom()
-  /** A node that did not serve when it was asked last: it may be about to end, and to lose what it is sent. */
-  let doubtful: string | undefined
-  let probing: Promise<Word> | undefined
+  const probe = createProbe(parts)
   let isFinishing = false
   const bodies = createKeptBodies(parts.secondMs)
 
@@ -91,11 +88,8 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
     return new Promise((resolve) => {
       const { method, url: given = '/' } = request
       const isHurried = isFinishing && SYNC.test(given)
-      const url = isHurried ? given.replace(PATIENCE, (_all, name: string) => `${name}0`) : given
-      const body = isHurried ? withoutPatience(kept) : kept
+      const [url, body] = isHurried ? withoutPatience(given, kept) : [given, kept]
       const headers = onwardHeaders(request, body, ahead)
-      // The node that serves says whether it wants the body: what is sent to one that has just given its place back cannot be sent again.
-      if (body === undefined) headers.expect = '100-continue'
       headers[NODE_PROOF] = nodeProof(parts.secret, passedOn({ method, url, headers }), parts.now())
       const { out, heard } = outgoing.send({ ...placeOf(address), method, path: url, headers })
       const clientGone = (): void => {
@@ -140,22 +134,11 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
     })
   }
 
-  /** Whether a request may be sent that cannot be sent again. */
-  async function isSure(address: string): Promise<boolean> {
-    if (address !== doubtful) return true
-    probing ??= askWhether(parts).finally(() => {
-      probing = undefined
-    })
-    const isServing = (await probing) !== 'none'
-    if (isServing) doubtful = undefined
-    return isServing && parts.target() === address
-  }
-
   async function tryOnce(exchange: Exchange, body: Buffer | undefined, mayRepeat: boolean): Promise<Outcome> {
     const address = parts.target()
-    if (address === undefined || !(mayRepeat || (await isSure(address)))) return 'unsent'
+    if (address === undefined || !(mayRepeat || (await probe.isSure(address)))) return 'unsent'
     const outcome = await passOnce(address, exchange, body)
-    if (outcome === 'unsent') doubtful = address
+    if (outcome === 'unsent') probe.doubt(address)
     return outcome
   }
 
@@ -194,10 +177,8 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
         if (body !== undefined) bodies.free(request)
       }
     },
-    reaches: async () => (await askWhether(parts)) === 'ready',
-    get passing() {
-      return passing
-    },
+    reaches: probe.isReady,
+    passing: () => passing,
     turnAway() {
       outgoing.turnAway()
       untilOneServes.wake()
@@ -252,31 +233,12 @@ function bringBack(
   })
 }
 
-/** What a node says that is asked whether it is ready; `serving` if it does not refuse requests, but is not ready. */
-type Word = 'ready' | 'serving' | 'none'
-
-async function askWhether({ secret, now, target }: ForwarderParts): Promise<Word> {
-  const address = target()
-  if (address === undefined) return 'none'
-  return probe(address, nodeProof(secret, passedOn({ method: 'GET', url: PROBED, headers: {} }), now()))
+/** A sync that asks for what there is now. Sliding sync also says in its body how long it waits. */
+function withoutPatience(url: string, body: Buffer | undefined): [url: string, body: Buffer | undefined] {
+  return [url.replace(PATIENCE, (_all, name: string) => `${name}0`), bodyWithoutPatience(body)]
 }
 
-function probe(address: string, proof: string): Promise<Word> {
-  return new Promise((resolve) => {
-    const asked = send({ ...placeOf(address), path: PROBED, headers: { [NODE_PROOF]: proof }, timeout: PROBE_MS })
-    asked.once('timeout', () => asked.destroy())
-    asked.once('error', () => resolve('none'))
-    asked.once('response', (incoming) => {
-      incoming.resume()
-      if (incoming.headers[NOT_SERVING] !== undefined) resolve('none')
-      else resolve(incoming.statusCode === 200 ? 'ready' : 'serving')
-    })
-    asked.end()
-  })
-}
-
-/** Sliding sync also says in its body how long it waits. */
-function withoutPatience(body: Buffer | undefined): Buffer | undefined {
+function bodyWithoutPatience(body: Buffer | undefined): Buffer | undefined {
   try {
     const asked: unknown = JSON.parse(`${body}`)
     if (typeof asked === 'object' && asked !== null && 'timeout' in asked)
@@ -288,7 +250,7 @@ function withoutPatience(body: Buffer | undefined): Buffer | undefined {
 }
 
 /** A connection that is not there soon is given up: nobody has got anything then. */
-function whenConnected(out: ReturnType<typeof send>, begin: () => void): void {
+function whenConnected(out: ClientRequest, begin: () => void): void {
   out.once('socket', (socket) => {
     if (!socket.connecting) {
       begin()
@@ -314,6 +276,8 @@ function onwardHeaders(
   const came = headers['x-forwarded-for']?.toString()
   if (remoteAddress !== undefined && remoteAddress !== UNIX_PEER)
     headers['x-forwarded-for'] = came === undefined ? remoteAddress : `${came}, ${remoteAddress}`
+  // The node that serves says whether it wants the body: what is sent to one that has just given its place back cannot be sent again.
+  if (body === undefined) headers.expect = '100-continue'
   if (ahead !== undefined) headers[AHEAD] = `${ahead.count}`
   if (body !== undefined && body.length > 0) headers['content-length'] = `${body.length}`
   // For most methods that seldom have a body, Node would send one without saying where it ends.

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import {
   MAX_UNPROVED_CONNECTIONS,
@@ -19,6 +20,9 @@ import { createNewsGiver, type NewsGiver, refuseUpgrade } from './news-giver.ts'
 import { answer, isOfNode, NODE_PROOF, nodeListener } from './node-listener.ts'
 import { createReadingHere, type Reading } from './reading-here.ts'
 import { createStrangers } from './strangers.ts'
+
+/** How long a look at the node that serves may delay a word on health. */
+const OPEN_LOOK_MS = 1_000
 
 /** What has the requests of clients and of other nodes: it passes them on, until this node serves. */
 export interface Front {
@@ -92,6 +96,7 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   let begun = 0
   let allAnswered: (() => void) | undefined
   let unreachedSince: number | undefined
+  let looking: Promise<void> | undefined
   // What this node has in memory is true only while it has its place.
   const serving = () => (own?.isHeld() ? own.listener : undefined)
   const answered = (): void => {
@@ -130,6 +135,10 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   const target = () => (own === undefined ? elsewhere : address)
   const forwarder = createForwarder({ secret, now, target, secondMs: parts.secondMs })
   const here = createReadingHere(forwarder)
+  async function look(): Promise<void> {
+    if (own !== undefined || (await forwarder.reaches())) unreachedSince = undefined
+    else unreachedSince ??= performance.now()
+  }
   return {
     address,
     server,
@@ -168,15 +177,18 @@ export async function openFront(parts: FrontParts): Promise<Front> {
         if (begun === 0) resolve()
       })
     },
-    isAwaiting: async () => forwarder.passing > 0 && !(await forwarder.reaches()),
+    isAwaiting: async () => forwarder.passing() > 0 && !(await forwarder.reaches()),
     finish() {
       here.end()
       forwarder.finish()
     },
     begun: () => begun,
     async isOpen() {
-      if (own !== undefined || (await forwarder.reaches())) unreachedSince = undefined
-      else unreachedSince ??= performance.now()
+      looking ??= look().finally(() => {
+        looking = undefined
+      })
+      // Who asks has little patience, and a busy node may answer late: until it does, what was found before counts.
+      await Promise.race([looking, delay(OPEN_LOOK_MS, undefined, { ref: false })])
       const isOpen =
         unreachedSince === undefined || performance.now() - unreachedSince < NODE_LEASE_MS + NODE_LEASE_MARGIN_MS
       // What was sent before their network failed would wait for as long as its client does.
