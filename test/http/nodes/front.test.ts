@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createHealth } from '../../../src/cli/serve/health.ts'
 import { nodeProof } from '../../../src/core/signing/node-proof.ts'
 import { createMetrics } from '../../../src/domain/metrics.ts'
 import { addressReader } from '../../../src/http/client-address.ts'
@@ -237,6 +238,32 @@ describe('a node that stands by', () => {
   it('answers itself what is about itself', async () => {
     expect(await (await fetch(`${second.url}/health/live`)).text()).toBe('alive')
     expect(await second.front.isOpen()).toBe(true)
+  })
+
+  it('answers nothing itself while its options are others than those of the node that serves', async () => {
+    first.front.serve(echo, always)
+    void second.front.readHere({
+      isAnywhere: () => true,
+      takeSync: () => false,
+      servedBy() {},
+      routing: (_request, response) => void response.end('read here'),
+    })
+    const ask = async () => (await (await fetch(`${second.url}/one`)).text()).slice(0, 9)
+    second.front.passTo(first.front.address)
+    expect(await ask()).toBe('read here')
+    second.front.passTo(first.front.address, false)
+    expect(await ask()).toBe('{"method"')
+    second.front.passTo(first.front.address, true)
+    expect(await ask()).toBe('read here')
+  })
+
+  it('is open while the node that serves is slow to say that it is ready', async () => {
+    first.front.serve(() => {}, always)
+    second.front.passTo(first.front.address)
+    const health = createHealth()
+    health.watch(second.front.isOpen)
+    health.enter('standing by')
+    expect(await health.whyNotReady()).toBeUndefined()
   })
 
   it('has a request wait until some node serves, and until it serves itself', async () => {
