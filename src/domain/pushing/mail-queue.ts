@@ -103,6 +103,7 @@ export class MailQueue implements PushTarget {
     this.#position = notice.position - 1
     this.#dueAt = this.#soonest
     this.#parts.changed(this)
+    this.wake()
   }
 
   /** Whoever reads needs no mail now, and may get one sooner later. */

@@ -25,6 +25,11 @@ export class NoticeLine {
     return this.#notices[0]
   }
 
+  /** Whether anything that waits is urgent. */
+  get isUrgent(): boolean {
+    return this.#urgent > 0
+  }
+
   /** The lowest position of all that wait, and of all that they stand for. */
   get from(): number | undefined {
     const [first] = this.#notices

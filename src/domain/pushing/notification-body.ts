@@ -24,6 +24,8 @@ export interface NotificationBodies {
 export interface Addressee {
   readonly userId: string
   readonly url: string
+  /** The scheme, host and port of the URL; empty if it is none. */
+  readonly origin: string
   readonly isEventIdOnly: boolean
   readonly wantsCounts: boolean
   /** `app_id`, `pushkey`, `pushkey_ts` and `data` as the inside of a JSON object. */
@@ -31,12 +33,14 @@ export interface Addressee {
 }
 
 export function addresseeOf(row: PusherRow): Addressee {
-  const { url, ...data } = dataOf(row)
+  const { url: given, ...data } = dataOf(row)
+  const url = typeof given === 'string' ? given : ''
   const { app_id, pushkey, set_at } = row
   const device = { app_id, pushkey, pushkey_ts: Math.floor(set_at / 1000), data }
   return {
     userId: row.user_id,
-    url: typeof url === 'string' ? url : '',
+    url,
+    origin: URL.canParse(url) ? new URL(url).origin : '',
     isEventIdOnly: data.format === 'event_id_only',
     wantsCounts: data['org.matrix.msc4076.disable_badge_count'] !== true,
     device: inside(device),

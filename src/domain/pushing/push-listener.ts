@@ -1,3 +1,4 @@
+import type { PushedUser } from '../push/rules.ts'
 import type { PushListener } from '../rooms/room/push-signals.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { MembershipChange, Room } from '../rooms/room/room.ts'
@@ -79,7 +80,11 @@ export function createSpreading(parts: {
       badges.changed(senderNid, room.nid)
       pushUsers.countsChanged(senderNid)
     }
-    const listening = [...audience.of(room)].flatMap((userNid) => users.get(userNid)?.user ?? [])
+    const listening: PushedUser[] = []
+    for (const userNid of audience.of(room)) {
+      const one = users.get(userNid)
+      if (one) listening.push(one.user)
+    }
     for (const { notice, userNids } of await evaluation.ofEvent(room, event, listening)) {
       for (const userNid of userNids) {
         badges.changed(userNid, room.nid)

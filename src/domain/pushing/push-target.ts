@@ -6,7 +6,7 @@ export interface PushTarget {
   readonly row: PusherRow
   /** Set while the user's pushers are read again: nothing is sent meanwhile. */
   isPaused: boolean
-  /** Takes the next notice of the stream. */
+  /** Takes the next notice of the stream, and sends it when it is its turn. */
   offer(notice: Notice): void
   /** The user has read something, or the badge may have changed for another reason. */
   badgeChanged(): void

@@ -103,10 +103,7 @@ export function createPushUsers(parts: {
     users,
     remove,
     offer(userNid, notice) {
-      for (const queue of users.get(userNid)?.queues.values() ?? []) {
-        queue.offer(notice)
-        queue.wake()
-      }
+      for (const queue of users.get(userNid)?.queues.values() ?? []) queue.offer(notice)
     },
     countsChanged(userNid) {
       for (const queue of users.get(userNid)?.queues.values() ?? []) {

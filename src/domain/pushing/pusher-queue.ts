@@ -11,7 +11,7 @@ import {
 } from '../limits/pushers.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { PUSH_PAUSES, type Turn, type Waiting } from './gateways.ts'
-import type { Notice } from './notice.ts'
+import { type Notice, WEIGHT } from './notice.ts'
 import { NoticeLine } from './notice-line.ts'
 import { type Addressee, addresseeOf, type NotificationBodies } from './notification-body.ts'
 import type { PushTarget } from './push-target.ts'
@@ -93,7 +93,7 @@ export class PusherQueue implements Waiting, PushTarget {
   }
 
   get origin(): string {
-    return URL.canParse(this.#to.url) ? new URL(this.#to.url).origin : ''
+    return this.#to.origin
   }
 
   get dueAt(): number | undefined {
@@ -154,6 +154,8 @@ export class PusherQueue implements Waiting, PushTarget {
       if (this.#meanwhile && this.#meanwhile.push(notice) > MAX_NOTICES_IN_MEMORY) this.#meanwhile = undefined
       return
     }
+    // If something waits, it has its turn already, or will have it when its pace allows.
+    const isFirst = this.#line.length === 0 || (notice.weight === WEIGHT.urgent && !this.#line.isUrgent)
     if (this.#hasPlace()) {
       this.#line.push(notice)
       this.#readUpTo = notice.position
@@ -163,6 +165,7 @@ export class PusherQueue implements Waiting, PushTarget {
       this.#missedTo = notice.position
     }
     this.#parts.changed(this)
+    if (isFirst) this.wake()
   }
 
   wake(): void {
