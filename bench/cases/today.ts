@@ -14,9 +14,9 @@ const SENDERS = 64
 const ROOMS = 10
 const PAIRS = 3
 const EVENTS = 100
-/** Syncs of each kind in a stretch, and pairs of stretches. Processor time is counted in hundredths of a second. */
-const SYNCS = 300
-const SYNC_PAIRS = 5
+/** Syncs of each kind in a stretch, and how often each has one. Processor time is counted in hundredths of a second. */
+const SYNCS = 500
+const SYNC_ROUNDS = 7
 
 export async function measureToday(options: BenchOptions): Promise<Measurement[]> {
   const authority = createAuthority()
@@ -119,7 +119,10 @@ function ratesOf({
   ]
 }
 
-/** A first sync of a room in which every fifth message has an edit, a reaction, a reply in a thread and a reference, beside one without. */
+/** Kinds of rooms: with short messages, with longer ones, and with aggregations, whose syncs are as long as those of the longer ones. */
+const KINDS = ['bare', 'long', 'rich'] as const
+
+/** First syncs of a room in which every fifth message has an edit, a reaction, a reply in a thread and a reference, beside rooms without. */
 async function measureSyncs(target: Target, { api, people }: Community): Promise<Measurement[]> {
   const [writer] = people
   const { token } = writer!
@@ -130,46 +133,53 @@ async function measureSyncs(target: Target, { api, people }: Community): Promise
     return (await api.call('PUT', path, { token, body: content })).event_id
   }
   const text = { msgtype: 'm.text', body: 'The fire is lit and the kettle is on; come over when you are done.' }
-  const [bare, rich] = await Promise.all(
-    ['bare', 'rich'].map(async (name) => (await api.call('POST', '/createRoom', { token, body: { name } })).room_id),
-  )
-  for (let count = 0; count < EVENTS; count++) await send(bare, text)
+  const newRoom = async (name: string) => (await api.call('POST', '/createRoom', { token, body: { name } })).room_id
+  const rooms = { bare: await newRoom('bare'), long: await newRoom('long'), rich: await newRoom('rich') }
+  for (let count = 0; count < EVENTS; count++) await send(rooms.bare, text)
   for (let count = 0; count < EVENTS; count += 5) {
-    const event_id = await send(rich, text)
+    const event_id = await send(rooms.rich, text)
     const to = (rel_type: string, more = {}) => ({ ...text, 'm.relates_to': { rel_type, event_id, ...more } })
-    await send(rich, { ...to('m.replace'), 'm.new_content': text })
-    await send(rich, to('m.annotation', { key: '👍' }), 'm.reaction')
-    await send(rich, to('m.thread'))
-    await send(rich, to('m.reference'), 'org.example.note')
+    await send(rooms.rich, { ...to('m.replace'), 'm.new_content': text })
+    await send(rooms.rich, to('m.annotation', { key: '👍' }), 'm.reaction')
+    await send(rooms.rich, to('m.thread'))
+    await send(rooms.rich, to('m.reference'), 'org.example.note')
   }
   const filter = (room: string) => ({
     room: { rooms: [room], timeline: { limit: EVENTS } },
     presence: { types: [] },
     account_data: { types: [] },
   })
-  const time = async (room: string): Promise<number> => {
-    const begun = now()
-    await api.call('GET', syncPath({ filter: filter(room) }), { token })
-    return now() - begun
+  const sync = (room: string) => api.call('GET', syncPath({ filter: filter(room) }), { token })
+  const lengthOf = async (room: string) => JSON.stringify(await sync(room)).length
+  const more = Math.round(((await lengthOf(rooms.rich)) - (await lengthOf(rooms.bare))) / EVENTS)
+  for (let count = 0; count < EVENTS; count++) await send(rooms.long, { ...text, body: text.body.padEnd(text.body.length + more, '.') })
+  const values = { bare: [] as number[], long: [] as number[], rich: [] as number[] }
+  const cpu = { bare: [] as number[], long: [] as number[], rich: [] as number[] }
+  for (let round = 0; round < SYNC_ROUNDS; round++) {
+    for (const kind of round % 2 ? KINDS : KINDS.toReversed()) {
+      const { serverCpuMs = Number.NaN, postgresCpuMs = Number.NaN } = await costOf(target, async () => {
+        for (let count = 0; count < SYNCS; count++) {
+          const begun = now()
+          await sync(rooms[kind])
+          values[kind].push(now() - begun)
+        }
+        return SYNCS
+      })
+      cpu[kind].push(serverCpuMs + postgresCpuMs)
+    }
   }
-  const values = { bare: [] as number[], rich: [] as number[] }
-  const cpu = { bare: [] as number[], rich: [] as number[] }
-  for (let pair = 0; pair < 2 * SYNC_PAIRS; pair++) {
-    const kind = pair % 2 === 0 ? 'bare' : 'rich'
-    const { serverCpuMs = Number.NaN, postgresCpuMs = Number.NaN } = await costOf(target, async () => {
-      for (let count = 0; count < SYNCS; count++) values[kind].push(await time(kind === 'bare' ? bare : rich))
-      return SYNCS
-    })
-    cpu[kind].push(serverCpuMs + postgresCpuMs)
+  const cpuAgainst = (kind: 'bare' | 'long') => {
+    const ratios = cpu[kind].map((cost, round) => cpu.rich[round]! / cost)
+    return `${((percentile(ratios, 0.5) - 1) * 100).toFixed(1)}%`
   }
-  const ratioOf = ({ bare: without, rich: having }: typeof values) => percentile(having, 0.5) / percentile(without, 0.5)
-  const percent = (ratio: number) => `${((ratio - 1) * 100).toFixed(1)}%`
-  const line = (variant: string, kind: 'bare' | 'rich', note?: string) => {
-    const serverCpuMs = percentile(cpu[kind], 0.5)
-    const all = { benchmark: BENCHMARK, variant: `sync of a room, ${variant}`, serverCpuMs, note }
-    return measurement({ ...all, ...latenciesOf(values[kind]) })
+  const line = (variant: string, kind: (typeof KINDS)[number], note?: string) => {
+    const all = { benchmark: BENCHMARK, variant: `sync of a room, ${variant}`, note }
+    return measurement({ ...all, serverCpuMs: percentile(cpu[kind], 0.5), ...latenciesOf(values[kind]) })
   }
-  const pairs = cpu.bare.map((before, pair) => cpu.rich[pair]! / before)
-  const note = `${percent(ratioOf(values))} against those without, processor time ${percent(percentile(pairs, 0.5))} (medians of ${SYNC_PAIRS} pairs)`
-  return [line(`${EVENTS} messages`, 'bare'), line(`${EVENTS} messages with aggregations`, 'rich', note)]
+  const note = `processor time ${cpuAgainst('bare')} against ${EVENTS} messages, ${cpuAgainst('long')} against as many bytes (medians of ${SYNC_ROUNDS} rounds)`
+  return [
+    line(`${EVENTS} messages`, 'bare'),
+    line(`${EVENTS} longer messages`, 'long'),
+    line(`${EVENTS} messages with aggregations`, 'rich', note),
+  ]
 }
