@@ -152,7 +152,8 @@ async function measureSyncs(target: Target, { api, people }: Community): Promise
   const sync = (room: string) => api.call('GET', syncPath({ filter: filter(room) }), { token })
   const lengthOf = async (room: string) => JSON.stringify(await sync(room)).length
   const more = Math.round(((await lengthOf(rooms.rich)) - (await lengthOf(rooms.bare))) / EVENTS)
-  for (let count = 0; count < EVENTS; count++) await send(rooms.long, { ...text, body: text.body.padEnd(text.body.length + more, '.') })
+  for (let count = 0; count < EVENTS; count++)
+    await send(rooms.long, { ...text, body: text.body.padEnd(text.body.length + more, '.') })
   const values = { bare: [] as number[], long: [] as number[], rich: [] as number[] }
   const cpu = { bare: [] as number[], long: [] as number[], rich: [] as number[] }
   for (let round = 0; round < SYNC_ROUNDS; round++) {

@@ -3,6 +3,7 @@ import { PUSH_PACE } from '../../src/domain/limits/pushers.ts'
 import { type Account, type Api, createRoom, type Json, join, openApi, register } from '../support/api.ts'
 import { createAuthority } from '../support/certificate.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 import { bodiesOf, setPusher, startGateway, TAKES_ALL, type TestGateway } from './gateway.ts'
 
 const { burst, everyMs } = PUSH_PACE
@@ -70,10 +71,10 @@ const redact = (id: string) =>
     token: alice.token,
     body: {},
   })
-const read = (id: string) =>
+const read = (id: string, body: Json = {}) =>
   api.call('POST', `/rooms/${encodeURIComponent(room)}/receipt/m.read/${encodeURIComponent(id)}`, {
     token: bob.token,
-    body: {},
+    body,
   })
 
 /** Says the last word, and waits until all that was said waits for its turn. */
@@ -145,6 +146,34 @@ describe('at more than the pace of a phone', () => {
     for (const id of [...spam, last]) await redact(id)
     expect(bodiesOf(await turns(1))).toEqual(['to be read'])
     expect(gateway.of(bob.userId).at(-1).counts).toEqual({ unread: burst + 1 })
+  })
+
+  it('what an event stood for that was read is sent, if it is in a thread that was not read', async () => {
+    const root = await say('the root')
+    await say('in a thread', { 'm.relates_to': { rel_type: 'm.thread', event_id: root } })
+    await say('in the main timeline')
+    await end()
+    const last = gateway.of('carol').at(-1).event_id
+    await read(last, { thread_id: 'main' })
+    expect(bodiesOf(await turns(1))).toEqual(['in a thread'])
+    expect(gateway.of(bob.userId).at(-1).counts).toEqual({ unread: 1 })
+  })
+
+  it('a restart leaves out nothing of what a gateway refused, also if that is due when it starts', async () => {
+    const isRefused = ({ devices }: Json) => devices[0].pushkey === bob.userId
+    gateway.behave((notification) => (isRefused(notification) ? 502 : { rejected: [] }))
+    now += 60_000
+    await say('refused')
+    await waitUntil('an attempt', () =>
+      gateway.requests.some(({ notification }) => notification.content?.body === 'refused'),
+    )
+    await end()
+    const restarting = server.restart()
+    now += 60_000
+    await restarting
+    gateway.behave(TAKES_ALL)
+    now += 60_000
+    expect(bodiesOf(await gateway.until(bob.userId, burst + 2)).slice(burst)).toEqual(['refused', LAST])
   })
 
   it('a restart leaves nothing out', async () => {

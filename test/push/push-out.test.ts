@@ -425,21 +425,3 @@ it('a restart goes on where the server stopped', async () => {
   await say('after')
   expect(bodiesOf(await gateway.until(key(), 2))).toEqual(['before', 'after'])
 })
-
-it('a restart tells of what is unread in a thread, though the main timeline was read since', async () => {
-  await setPusher(api, bob, gateway, key())
-  gateway.behave(() => 502)
-  const root = await say('the root')
-  await send('m.room.message', {
-    ...{ msgtype: 'm.text', body: 'in the thread' },
-    'm.relates_to': { rel_type: 'm.thread', event_id: root },
-  })
-  const last = await say('the last')
-  await waitUntil('an attempt', () => asked(key()).length > 0)
-  const path = `/rooms/${encodeURIComponent(room)}/receipt/m.read/${encodeURIComponent(last)}`
-  await api.call('POST', path, { token: bob.token, body: { thread_id: 'main' } })
-  await server.restart()
-  gateway.behave(TAKES_ALL)
-  await say('after')
-  expect(bodiesOf(await taken(key(), 2))).toEqual(['in the thread', 'after'])
-})

@@ -131,6 +131,7 @@ export function createPushServices(parts: PushServiceParts): PushServices {
         createPushListener({ pushUsers, audience, badges, stream, soon: record.soon }),
       )
       stream.start(beginning(rows, await pushedPosition(db), current), Math.max(current, parts.rooms.position()))
+      pushUsers.wake()
     },
     async stop() {
       pushUsers.close()

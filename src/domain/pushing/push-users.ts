@@ -25,8 +25,10 @@ export interface PushUsers {
   changed(userNid: number): void
   /** A pusher is gone. */
   remove(queue: PushTarget): void
-  /** Reads all pushers. Gives their rows. */
+  /** Reads all pushers. Gives their rows. Nothing is sent to them before `wake`. */
   load(): Promise<readonly PusherRow[]>
+  /** All send what they have. Before that, it must be known how far the stream was evaluated, or they would read nothing of what they missed. */
+  wake(): void
   close(): void
 }
 
@@ -48,7 +50,7 @@ export function createPushUsers(parts: {
   const reloads = createKeyedQueue<number>()
   const closing = new AbortController()
 
-  function add(row: PusherRow, lags: boolean): void {
+  function add(row: PusherRow, lags: boolean): PushTarget {
     let one = users.get(row.user_nid)
     if (!one) {
       one = { user: { userNid: row.user_nid, userId: row.user_id }, queues: new Map() }
@@ -57,7 +59,7 @@ export function createPushUsers(parts: {
     }
     const queue = open(row, lags)
     one.queues.set(row.pusher_nid, queue)
-    queue.wake()
+    return queue
   }
 
   function remove(queue: PushTarget): void {
@@ -79,7 +81,7 @@ export function createPushUsers(parts: {
       // What was evaluated since it was set must be read: then, its queue was not there.
       const isOther = queue !== undefined && queue.row.kind !== row.kind
       if (isOther) remove(queue)
-      if (!queue || isOther) add(row, row.lags || row.position < evaluated())
+      if (!queue || isOther) add(row, row.lags || row.position < evaluated()).wake()
       else {
         queue.renew(row)
         queue.wake()
@@ -125,6 +127,9 @@ export function createPushUsers(parts: {
       const sent = found.filter(isSent)
       for (const row of sent) add(row, row.lags)
       return sent
+    },
+    wake() {
+      for (const { queues } of users.values()) for (const queue of queues.values()) queue.wake()
     },
     close: () => closing.abort(),
   }
