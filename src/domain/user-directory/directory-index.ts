@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ProtocolError } from '../../core/errors.ts'
 import type { Database } from '../../store/db/db.ts'
-import { localProfiles, putDirectoryUsers } from '../../store/user-directory/directory-users.ts'
+import { holdDirectory, localProfiles, putDirectoryUsers } from '../../store/user-directory/directory-users.ts'
 import { directoryEventsAfter, directoryPosition, setDirectoryPosition } from '../../store/user-directory/open-rooms.ts'
 import type { Base } from '../base.ts'
 import type { LifecyclePart } from '../lifecycle.ts'
@@ -131,11 +131,17 @@ export function createDirectoryIndex(parts: {
 /** The accounts from before there was a directory. */
 async function enterAccounts(db: Database, pausing: PauseSwitch, signal: AbortSignal): Promise<void> {
   for (let after = 0; !pausing.isStopped(); ) {
-    const some = await localProfiles(db.bulk, { after, limit: DIRECTORY_BATCH })
-    if (some.length === 0) return
     const from = performance.now()
-    await db.tx((tx) => putDirectoryUsers(tx, some.map(localEntry)))
-    after = some.at(-1)!.user_nid
+    const some = await db.tx(async (tx) => {
+      // Somebody who takes another name meanwhile is to have that.
+      await holdDirectory(tx)
+      const profiles = await localProfiles(tx, { after, limit: DIRECTORY_BATCH })
+      await putDirectoryUsers(tx, profiles.map(localEntry))
+      return profiles
+    })
+    const last = some.at(-1)
+    if (last === undefined) return
+    after = last.user_nid
     await restAfterWork(performance.now() - from, signal)
   }
 }

@@ -13,6 +13,11 @@ export interface DirectoryUser {
   readonly words: readonly string[]
 }
 
+/** Has all others who write into the directory wait, so that what is read from here on is not older than what they write. */
+export async function holdDirectory(tx: Tx): Promise<void> {
+  await tx.query('LOCK TABLE directory_user IN SHARE ROW EXCLUSIVE MODE')
+}
+
 /** Writes users over what was there, unless a newer event told it. */
 export async function putDirectoryUsers(tx: Tx, users: readonly DirectoryUser[]): Promise<void> {
   if (users.length === 0) return
