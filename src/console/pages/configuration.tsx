@@ -44,7 +44,7 @@ export function Configuration({ query }: { readonly query: Readonly<Record<strin
           <span>{t('also what is as it comes')}</span>
         </label>
       </div>
-      {language !== 'en' && <p class="hint">{t('What the options mean is told in English.')}</p>}
+      {language !== 'en' && <p class="soft">{t('What the options mean is told in English.')}</p>}
       <Shown of={configuration}>
         {({ settings }) => (
           <Table
