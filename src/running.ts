@@ -8,6 +8,7 @@ import { createPlanAhead } from './domain/sync/first/plan-ahead.ts'
 import { endpointServices } from './endpoint-services.ts'
 import { identityWorkers } from './identity-role.ts'
 import { levelsOf } from './levels.ts'
+import { createSlidingReader } from './routes/client/sync/sliding-bodies.ts'
 import { homeserverWorkers } from './workers/homeserver-workers.ts'
 
 /** Starts what runs beside the requests. */
@@ -33,12 +34,14 @@ export async function startAreas(plansAhead: boolean, areas: Areas): Promise<Con
 
 function syncDeskOf({ base, accounts, rooms, roomBase, syncBase }: Areas): SyncDesk | undefined {
   if (base.config.cluster.secret === undefined) return undefined
-  const { sync, now } = rooms.syncing
+  const { sync, sliding, now } = rooms.syncing
   const { userRooms } = roomBase
   return createSyncDesk({
     sessions: accounts.sessions,
     filters: accounts.filters,
     sync,
+    slidingSync: sliding.slidingSync,
+    readSliding: createSlidingReader(sliding.slidingRequests),
     userRooms,
     notifier: syncBase.notifier,
     now,

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { ContextOptions } from './base.ts'
 import { ProtocolError } from './core/errors.ts'
 import { createAccountDataReader } from './domain/accounts/account-data.ts'
@@ -34,7 +34,9 @@ import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
 import { type MountDeps, rolePlugin } from './http/mount.ts'
 import type { TokensAhead } from './http/nodes/ahead.ts'
-import { tableOf } from './http/nodes/anywhere.ts'
+import { isShort, tableOf } from './http/nodes/anywhere.ts'
+import { isSlidingSync } from './http/nodes/asked-sync.ts'
+import type { Front } from './http/nodes/front.ts'
 import { createNewsStream } from './http/nodes/news-stream.ts'
 import type { Reading } from './http/nodes/reading-here.ts'
 import { createSyncingHere } from './http/nodes/syncing-here.ts'
@@ -53,10 +55,7 @@ export interface StandingBy extends Reading {
  *
  * @param passOn takes each request to which its answer would be an error, or is not here
  */
-export async function openStandingBy(
-  options: ContextOptions,
-  passOn: (request: IncomingMessage, response: ServerResponse, ahead?: TokensAhead) => void,
-): Promise<StandingBy> {
+export async function openStandingBy(options: ContextOptions, passOn: Front['passOn']): Promise<StandingBy> {
   const { clock = Date, config, connection, log, metrics, tracing } = options
   const db = openDatabase({ connection, poolSize: STANDBY_POOL_SIZE, readsOnly: true })
   const { budget, close: forget } = openRoomMemory(STANDBY_MEMORY_BYTES)
@@ -70,7 +69,7 @@ export async function openStandingBy(
   const note = noteFailures(rest, log)
   const declined: Declined = (request, response, error) => {
     note(error)
-    passOn(request, response, aheadOf(request))
+    passOn(request, response, { ahead: aheadOf(request) })
   }
   const app = createServer({ log, metrics, tracing, intake, declined })
   const sessions = createStandbySessions({ db, clock })
@@ -102,6 +101,7 @@ export async function openStandingBy(
     passOn,
   })
   return {
+    isSlidingSync: (request) => isSlidingSync(request) && isShort(request.headers),
     takeSync: syncing.take,
     servedBy: news.servedBy,
     isAnywhere: (request) => !rest.isOn() && isKnown(request),

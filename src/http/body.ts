@@ -21,8 +21,11 @@ export interface Body {
 const PARSED_BYTES = 1_000
 const READ_TIMES = 8
 
+/** What of a request is read. */
+export type Unread = Pick<FastifyRequest, 'body' | 'headers' | 'query'>
+
 export interface BodyReader {
-  parse(raw: FastifyRequest): Body
+  parse(raw: Unread): Body
   /** Throws unless the value has the endpoint's declared shape. */
   check(body: Body): void
 }
@@ -32,7 +35,7 @@ export function bodyReader({ options }: Endpoint, codes: RoleCodes): BodyReader 
   if (options.body === undefined) return undefined
   const validate = validator(options.body, { missing: codes.missingParam, wrongType: codes.wrongType, what: 'Key' })
   const check = ({ value }: Body): void => validate(value)
-  const parseJson = (raw: FastifyRequest): Body => parseBody(raw.body, options.bodyOptional === true)
+  const parseJson = (raw: Unread): Body => parseBody(raw.body, options.bodyOptional === true)
   if (options.bodiesRepeat) return remembering({ parse: parseJson, check })
   if (!options.forms) return { parse: parseJson, check }
   const readForm = queryReader(options.body, codes, 'Key')
@@ -82,7 +85,7 @@ function parseBody(raw: unknown, emptyAllowed: boolean): ReadJson {
 /** The second is how the first identity interface spelled it. */
 const FORM_TYPE = /^application\/(?:x-www-form-urlencoded|x-form-www-urlencoded)\s*(?:;|$)/i
 
-function isForm(raw: FastifyRequest): boolean {
+function isForm(raw: Unread): boolean {
   return FORM_TYPE.test(raw.headers['content-type'] ?? '')
 }
 

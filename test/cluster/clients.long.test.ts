@@ -138,7 +138,12 @@ it.skipIf(!isThere)(
       for (; !isOver; sent++) {
         await alice.sendTextMessage(roomId, `message ${sent}`)
         const wanted = `echo of message ${sent}`
-        await waitUntil(wanted, () => texts.includes(wanted), { timeoutMs: PATIENCE_MS })
+        await waitUntil(wanted, () => texts.includes(wanted), { timeoutMs: PATIENCE_MS }).catch((error: Error) => {
+          const times = heard.get(`message ${sent}`) ?? 0
+          throw new Error(
+            `${error.message}; heard by the bridge ${times} times; ${[...states, ...botProblems].join(', ')}`,
+          )
+        })
       }
       await restarting
       const numbers = Array.from({ length: sent }, (_, n) => `message ${n}`)

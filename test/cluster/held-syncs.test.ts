@@ -312,3 +312,120 @@ describe('a sync that is held', () => {
       expect([isOwn, body.rooms.join[room].timeline.events.length]).toEqual([true, 1])
   })
 })
+
+/** What a client of sliding sync asks for. */
+const WISH = {
+  lists: { all: { ranges: [[0, 9]], timeline_limit: 5, required_state: [] } },
+  extensions: { typing: { enabled: true }, to_device: { enabled: true }, e2ee: { enabled: true } },
+}
+const MERGED_WISH = { ...WISH, lists: { all: { range: [0, 9], timeline_limit: 5, required_state: {} } } }
+
+/** The two forms: how one asks to go on from a position. */
+const FORMS: readonly (readonly [string, (pos: string | undefined, timeout: number) => readonly [string, Json]])[] = [
+  [
+    'unstable/org.matrix.simplified_msc3575',
+    (pos, timeout) => [pos === undefined ? '' : `?pos=${enc(pos)}&timeout=${timeout}`, WISH],
+  ],
+  ['v4', (pos, timeout) => ['', { ...MERGED_WISH, ...(pos !== undefined && { pos }), timeout }]],
+]
+
+describe.each(FORMS)('a sliding sync in the form %s', (form, asking) => {
+  async function slide(token: string, pos?: string, timeout = 0, where = server.standbyUrl): Promise<Synced> {
+    const [query, body] = asking(pos, timeout)
+    const answer = await fetch(`${where}/_matrix/client/${form}/sync${query}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify(body),
+    })
+    return { status: answer.status, body: await answer.json(), isOwn: idsOf(answer) !== servingIds }
+  }
+
+  /** Where a connection goes on that has everything. */
+  async function begin({ token }: Account): Promise<string> {
+    let { pos } = (await slide(token)).body
+    for (;;) {
+      const next = (await slide(token, pos, 0, server.baseUrl)).body.pos
+      if (next === pos) return pos
+      pos = next
+    }
+  }
+
+  async function holdAt(token: string, pos: string) {
+    const before = await heldThere()
+    const answer = slide(token, pos, HELD_MS)
+    answer.catch(() => {})
+    await waitUntil('a sync that is held', async () => (await heldThere()) > before)
+    return { answer }
+  }
+
+  it('that finds nothing is answered where it is asked, as the node that serves would', async () => {
+    const device = await login(api, bob.userId)
+    const pos = await begin(device)
+    const expected = await slide(device.token, pos, 0, server.baseUrl)
+    for (let times = 0; times < 3; times++) expect(await slide(device.token, pos)).toEqual({ ...expected, isOwn: true })
+  })
+
+  it('has news at once of what was acknowledged before', async () => {
+    const device = await login(api, bob.userId)
+    let pos = await begin(device)
+    for (let times = 0; times < 10; times++) {
+      await slide(device.token, pos)
+      await say(`number ${times}`)
+      const { body } = await slide(device.token, pos)
+      expect(body.rooms[room].timeline.map(({ content }: Json) => content.body)).toEqual([`number ${times}`])
+      pos = body.pos
+    }
+  })
+
+  it('that is held hears of a message, of typing and of a message to the device', async () => {
+    const device = await login(api, bob.userId)
+    let pos = await begin(device)
+    const typing = (is: boolean) =>
+      call(alice, 'PUT', `/rooms/${enc(room)}/typing/${enc(alice.userId)}`, { typing: is, timeout: 30_000 })
+    const messages = { [bob.userId]: { [device.deviceId]: { a: 1 } } }
+    const acts: readonly (readonly [() => Promise<unknown>, (body: Json) => unknown])[] = [
+      [() => say('hello'), (body) => body.rooms[room].timeline[0].content.body],
+      [() => typing(true), (body) => JSON.stringify(body.extensions.typing.rooms[room]).includes(alice.userId)],
+      [() => typing(false), (body) => body.extensions.typing.rooms[room]],
+      [
+        () => call(alice, 'PUT', `/sendToDevice/org.example/t${++count}`, { messages }),
+        (body) => body.extensions.to_device.events[0].content.a,
+      ],
+    ]
+    for (const [act, shown] of acts) {
+      const { answer } = await holdAt(device.token, pos)
+      await act()
+      const { body, isOwn } = await answer
+      expect(isOwn).toBe(true)
+      expect(shown(body)).toBeTruthy()
+      pos = body.pos
+    }
+  })
+
+  it.each([['at the same node'], ['at the other node']])('ends when its client sends another %s', async (where) => {
+    const device = await login(api, bob.userId)
+    const pos = await begin(device)
+    const { answer } = await holdAt(device.token, pos)
+    const other = where === 'at the same node' ? server.standbyUrl : server.baseUrl
+    const newer = slide(device.token, pos, HELD_MS, other)
+    const { status, body } = await answer
+    expect([status, body.pos, body.rooms]).toEqual([200, pos, {}])
+    await say('to the newer one')
+    const { body: news } = await newer
+    expect(news.rooms[room].timeline).toHaveLength(1)
+    // The connection goes on from there.
+    expect((await slide(device.token, news.pos)).status).toBe(200)
+  })
+
+  it('gets the errors of the node that serves', async () => {
+    const device = await login(api, bob.userId)
+    expect(await slide(device.token, 's1_1_abc.1~0123456789.1.0.abcdef')).toMatchObject({
+      status: 400,
+      isOwn: false,
+      body: { errcode: 'M_UNKNOWN_POS' },
+    })
+    const pos = await begin(device)
+    await call(device, 'POST', '/logout')
+    expect(await slide(device.token, pos)).toMatchObject({ status: 401, isOwn: false })
+  })
+})

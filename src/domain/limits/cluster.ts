@@ -64,8 +64,10 @@ export const MAX_NEWS_FRAME_BYTES = 4 * 1024 * 1024
 export const MAX_NEWS_BACKLOG_BYTES = 16 * 1024 * 1024
 /** Rooms and users whose syncs wake in one tick; with more, nobody knows any more who has no news. */
 export const MAX_WAKES_PER_TICK = 50_000
-/** Syncs that one node has the other look at: together in one piece, and at one time. Others are passed on. */
-export const MAX_ASKED_AT_ONCE = 256
+/** Nodes that may follow one. */
+export const MAX_FOLLOWERS = 64
+/** Syncs that one node has the other look at: bytes of those in one piece, and how many at one time. Others are passed on. */
+export const ASKED_PIECE_BYTES = 512 * 1024
 export const MAX_ASKED_UNDER_WAY = 20_000
 /** A sync with a longer query, or a longer answer, is passed on whole. */
 export const MAX_ASKED_QUERY_CHARS = 4_096
@@ -74,7 +76,7 @@ export const MAX_LOOKED_BYTES = 256 * 1024
 export const MAX_LOOKED_ROOMS = 2_000
 /** For so long the other node hears nothing of a device without news; presence and times last seen need more often than once a minute. */
 export const QUIET_MS = 20_000
-/** Bytes of what is remembered of devices without news, and rooms and users whose last wake-up is. */
+/** Bytes of what is remembered of devices without news. */
 export const QUIET_MEMORY_BYTES = 32 * 1024 * 1024
 /** Devices that such a node remembers to be in use; the node that serves is told of others once more. */
 export const STANDBY_DEVICES_REMEMBERED = 50_000

@@ -1,10 +1,13 @@
+import { hash } from 'node:crypto'
 import { createCache } from '../../core/cache.ts'
+import { SetsByKey } from '../../core/sets-by-key.ts'
 import type { Cancellation } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import { QUIET_MEMORY_BYTES, QUIET_MS } from '../limits/cluster.ts'
 import { createHeldSyncs, type HeldSyncs } from '../sync/held-syncs.ts'
 import { createNotifier } from '../sync/notifier.ts'
 import { RecentChanges } from '../sync/recent-changes.ts'
+import { createOneAtATime, type TurnEnd } from '../sync/sliding/one-at-a-time.ts'
 import { OnlyWhereServed } from './only-where-served.ts'
 import type { AskedSync, Holder, LookedSync } from './sync-desk.ts'
 
@@ -28,6 +31,8 @@ export interface Woken {
   readonly rooms: readonly number[]
   readonly users: readonly number[]
   readonly ended: readonly (readonly [userNid: number, deviceId: string | null])[]
+  /** Connections of sliding sync that have a newer request elsewhere. */
+  readonly turns: readonly string[]
 }
 
 /** The answer of a sync, and whose it was. */
@@ -65,16 +70,24 @@ interface Quiet {
   readonly endsAt: number
   /** Until then, the node that serves need not hear of the device. */
   readonly until: number
+  readonly connection: string | undefined
+  /** What it takes in memory, under its name. */
+  readonly bytes: number
+  /** The look began after so many wakes. */
+  readonly after: number
   /** So many wakes were none of its own. */
   seenUpTo: number
 }
 
 const QUIET_BYTES = 700
 const ROOM_BYTES = 8
-const NEXT = /^\{"next_batch":"([^"\\]*)"/
+const MAX_TURNS = 50_000
+const NEXT = /^\{"(?:next_batch|pos)":"([^"\\]*)"/
 
 export function createQuietSyncs({ clock }: { readonly clock: Clock }): QuietSyncs {
   let heard: Heard | undefined
+  /** Of sliding syncs that are answered here, the newest of a connection ends those before. */
+  const turns = createOneAtATime()
   const forgotten: ((userNid: number, deviceId?: string) => void)[] = []
   const held = createHeldSyncs({
     onForget: (listener) => void forgotten.push(listener),
@@ -89,7 +102,18 @@ export function createQuietSyncs({ clock }: { readonly clock: Clock }): QuietSyn
     ended: held.ended,
     async answer(asked, timeoutMs, client) {
       const here = heard
-      return here && answerTo(here, () => here === heard, asked, { deadline: clock.now() + timeoutMs, client })
+      if (here === undefined) return undefined
+      const deadline = clock.now() + timeoutMs
+      const isHeard = () => here === heard
+      const { token, wish } = asked
+      if (!('form' in wish)) return answerTo(here, isHeard, asked, { deadline, client })
+      const connection = `${token} ${wish.connId}`
+      const end = turns.begin(connection, client)
+      try {
+        return await answerTo(here, isHeard, asked, { deadline, client: end })
+      } finally {
+        turns.end(connection, end)
+      }
     },
     began(serving) {
       heard = new Heard(serving, clock, held)
@@ -111,9 +135,10 @@ export function createQuietSyncs({ clock }: { readonly clock: Clock }): QuietSyn
     here: Heard,
     isHeard: () => boolean,
     asked: AskedSync,
-    { deadline, client }: { readonly deadline: number; readonly client: Cancellation },
+    { deadline, client }: { readonly deadline: number; readonly client: Cancellation & Partial<TurnEnd> },
   ): Promise<SyncAnswer | undefined> {
     let quiet = here.find(asked)
+    let last = quiet
     // Whoever does not wait must see what was acknowledged before.
     if (quiet !== undefined && clock.now() >= deadline && (await here.serving.position()) !== quiet.position)
       quiet = undefined
@@ -122,17 +147,19 @@ export function createQuietSyncs({ clock }: { readonly clock: Clock }): QuietSyn
         const found = await here.serving.look(asked)
         if (found === undefined || !found.isEmpty) return found
         quiet = here.keep(asked, found)
+        last = quiet
         if (clock.now() >= deadline) return quiet
         if (!here.isQuiet(quiet)) continue
       } else if (clock.now() >= deadline) return quiet
       const end = await here.hold(quiet, deadline, client)
       if (end === 'without news') return quiet
       // It goes on from where it came.
-      if (end === 'over') return { ...quiet, body: quiet.body.replace(quiet.since, asked.since) }
+      if (end === 'over') return { by: quiet.by, body: quiet.body.replace(quiet.since, asked.since) }
       if (clock.now() >= quiet.endsAt) return undefined
       quiet = undefined
     }
-    return undefined
+    // Whoever was sent after it must not be ended by it.
+    return client.isSuperseded === true ? last : undefined
   }
 }
 
@@ -145,8 +172,11 @@ class Heard {
   readonly #users = new RecentChanges(0)
   readonly #rooms = new RecentChanges(0)
   #wakes = 0
+  /** After how many wakes a connection had a newer request elsewhere. */
+  readonly #turns = createCache<string, number>(MAX_TURNS)
+  readonly #holders = new SetsByKey<string, () => void>()
   readonly #quiet = createCache<string, Quiet>(QUIET_MEMORY_BYTES, {
-    sizeOf: ({ body, rooms }) => QUIET_BYTES + body.length + rooms.length * ROOM_BYTES,
+    sizeOf: ({ bytes }) => bytes,
   })
 
   constructor(serving: ServingNode, clock: Clock, held: HeldSyncs) {
@@ -155,8 +185,12 @@ class Heard {
     this.#held = held
   }
 
-  woken({ rooms, users, ended }: Woken): void {
+  woken({ rooms, users, ended, turns }: Woken): void {
     this.#wakes += 1
+    for (const connection of turns) {
+      this.#turns.set(connection, this.#wakes)
+      for (const end of this.#holders.of(connection)) end()
+    }
     for (const [nid] of ended) this.#users.record(nid, this.#wakes)
     for (const nid of users) this.#users.record(nid, this.#wakes)
     for (const nid of rooms) {
@@ -182,23 +216,32 @@ class Heard {
     const quiet = this.#quiet.get(nameOf(asked))
     const now = this.#clock.now()
     if (quiet === undefined || quiet.since !== asked.since || quiet.presence !== asked.presence) return undefined
-    return now < quiet.until && now < quiet.endsAt ? quiet : undefined
+    return now < quiet.until && now < quiet.endsAt && !this.#isPast(quiet) ? quiet : undefined
   }
 
-  keep(asked: AskedSync, { by, body: bytes, rooms, position, endsAt, after }: FollowedLook): Quiet {
+  /** Whether its connection has had a newer request elsewhere. */
+  #isPast({ connection, after }: Quiet): boolean {
+    return connection !== undefined && (this.#turns.peek(connection) ?? 0) > after
+  }
+
+  keep(asked: AskedSync, { by, body: bytes, rooms, position, endsAt, connection, after }: FollowedLook): Quiet {
     const body = bytes.toString()
+    const name = nameOf(asked)
     const quiet: Quiet = {
       by,
       body,
       rooms,
       position,
-      since: NEXT.exec(body)?.[1] ?? '',
+      since: NEXT.exec(body)?.[1] ?? asked.since,
       presence: asked.presence,
       endsAt: endsAt ?? Number.POSITIVE_INFINITY,
       until: this.#clock.now() + QUIET_MS,
+      connection,
+      bytes: QUIET_BYTES + name.length + body.length + rooms.length * ROOM_BYTES,
+      after,
       seenUpTo: after,
     }
-    this.#quiet.set(nameOf(asked), quiet)
+    this.#quiet.set(name, quiet)
     return quiet
   }
 
@@ -207,11 +250,9 @@ class Heard {
    *
    * @throws OnlyWhereServed if its session has ended
    */
-  async hold(
-    { by, rooms, endsAt }: Quiet,
-    deadline: number,
-    client: Cancellation,
-  ): Promise<'without news' | 'over' | undefined> {
+  async hold(quiet: Quiet, deadline: number, client: Cancellation): Promise<'without news' | 'over' | undefined> {
+    const { by, rooms, endsAt, connection = '' } = quiet
+    if (this.#isPast(quiet)) return 'over'
     const wait = this.notifier.wait(
       { userNid: by.userNid, roomNids: rooms },
       Math.min(deadline, endsAt) - this.#clock.now(),
@@ -219,8 +260,10 @@ class Heard {
     )
     const held = this.#held.hold(by)
     held.onOver(wait.cancel)
+    if (connection !== '') this.#holders.add(connection, wait.cancel)
     try {
       await wait.woken
+      if (this.#isPast(quiet)) return 'over'
       if (held.over !== undefined) {
         await held.over
         return 'over'
@@ -228,11 +271,13 @@ class Heard {
       const isDue = !this.notifier.isDraining && !client.aborted && this.#clock.now() >= deadline
       return isDue ? 'without news' : undefined
     } finally {
+      this.#holders.delete(connection, wait.cancel)
       held.release()
     }
   }
 }
 
-function nameOf({ token, filter, stateAfter }: AskedSync): string {
-  return `${token} ${stateAfter ?? ''} ${filter ?? ''}`
+function nameOf({ token, wish }: AskedSync): string {
+  if ('form' in wish) return `${token} ${wish.form} ${hash('sha256', wish.body, 'base64')}`
+  return `${token} ${wish.stateAfter ?? ''} ${wish.filter ?? ''}`
 }

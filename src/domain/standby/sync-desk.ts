@@ -6,20 +6,40 @@ import type { Cancellation } from '../cancellation.ts'
 import { MAX_LOOKED_BYTES, MAX_LOOKED_ROOMS } from '../limits/cluster.ts'
 import type { SyncRequest } from '../sync/look.ts'
 import type { Notifier, WakeFollower } from '../sync/notifier.ts'
-import type { Sync } from '../sync/sync.ts'
+import type { Circumstances } from '../sync/sliding/read-request.ts'
+import type { SlidingRequest } from '../sync/sliding/request.ts'
+import type { SlidingSync } from '../sync/sliding/sliding-sync.ts'
+import type { Sync, WholeAnswer } from '../sync/sync.ts'
 import { encodeStreamToken, type StreamPosition } from '../sync/token.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 
 /** A sync that another node holds: whose it is, and what it asks. */
-export interface AskedSync extends Pick<SyncRequest, 'stateAfter' | 'presence'> {
+export interface AskedSync extends Pick<SyncRequest, 'presence'> {
   /** The access token. */
   readonly token: string
+  /** The token, or the position of a connection. */
   readonly since: string
-  /** As it was sent: the id of a filter, or its definition. */
-  readonly filter: string | undefined
+  readonly wish: ClassicWish | SlidingWish
   readonly ip: string
   readonly userAgent: string | undefined
 }
+
+/** What a classic sync asks for. */
+export interface ClassicWish extends Pick<SyncRequest, 'stateAfter'> {
+  /** As it was sent: the id of a filter, or its definition. */
+  readonly filter: string | undefined
+}
+
+/** What a sliding sync asks for. */
+export interface SlidingWish {
+  readonly form: 'merged' | 'unstable'
+  /** The body, without what says how long to wait, and from where. */
+  readonly body: string
+  readonly connId: string
+}
+
+/** Reads a sliding sync, as its endpoint does. @throws ProtocolError for what the endpoint refuses */
+export type ReadSliding = (wish: SlidingWish, circumstances: Circumstances) => SlidingRequest
 
 /** What was found for it. */
 export interface LookedSync {
@@ -32,6 +52,8 @@ export interface LookedSync {
   readonly endsAt: number | null
   /** Of an empty one: the rooms whose wake-ups may mean news, besides those of the user. */
   readonly rooms: readonly number[]
+  /** Of sliding sync: stands for the connection among all. */
+  readonly connection?: string
   readonly body: string | Buffer
 }
 
@@ -44,7 +66,7 @@ export interface SyncDesk {
    * Looks for news, as a sync does that does not wait. Undefined for one that has to be passed on whole, also because its answer would be an
    * error, or long.
    */
-  look(asked: AskedSync): Promise<LookedSync | undefined>
+  look(asked: AskedSync, from: SyncFollower): Promise<LookedSync | undefined>
   /** Where all streams stand, as a text that differs after each change. */
   position(): string
   /** Whether a session goes on, although its syncs were ended. */
@@ -65,11 +87,13 @@ export function createSyncDesk(parts: {
   readonly sessions: Pick<Sessions, 'find' | 'seen' | 'endOf' | 'onForget' | 'verify'>
   readonly filters: Pick<Filters, 'ofRequest'>
   readonly sync: Pick<Sync, 'look'>
+  readonly slidingSync: Pick<SlidingSync, 'look'>
+  readonly readSliding: ReadSliding
   readonly userRooms: Pick<UserRooms, 'of'>
   readonly notifier: Pick<Notifier, 'follow' | 'isDraining'>
   now(): StreamPosition
 }): SyncDesk {
-  const { sessions, filters, sync, userRooms, notifier } = parts
+  const { sessions, filters, sync, slidingSync, userRooms, notifier } = parts
   const followers = new Set<SyncFollower>()
   sessions.onForget((userNid, deviceId) => {
     for (const follower of followers) follower.ended(userNid, deviceId)
@@ -83,7 +107,18 @@ export function createSyncDesk(parts: {
     return joined
   }
 
-  async function look(asked: AskedSync): Promise<LookedSync | undefined> {
+  async function find(
+    by: Requester,
+    { since, presence, wish }: AskedSync,
+    from: SyncFollower,
+  ): Promise<(WholeAnswer & { readonly connection?: string }) | undefined> {
+    const circumstances = { timeoutMs: 0, presence, signal: HERE_TO_STAY }
+    if ('form' in wish) return slidingSync.look(by, parts.readSliding(wish, { ...circumstances, pos: since }), from)
+    const filter = await filters.ofRequest(by.userNid, wish.filter)
+    return sync.look(by, { ...circumstances, since, filter, fullState: false, stateAfter: wish.stateAfter })
+  }
+
+  async function look(asked: AskedSync, from: SyncFollower): Promise<LookedSync | undefined> {
     // All that wakes it from here on is heard of by who asks.
     const begun = position()
     const by = await sessions.find(asked.token)
@@ -91,10 +126,7 @@ export function createSyncDesk(parts: {
     sessions.seen(by, () => asked.ip, asked.userAgent)
     const rooms = await roomsOf(by.userNid)
     if (rooms.length > MAX_LOOKED_ROOMS) return undefined
-    const { since, stateAfter, presence } = asked
-    const filter = await filters.ofRequest(by.userNid, asked.filter)
-    const wanted = { since, filter, fullState: false, timeoutMs: 0, stateAfter, presence, signal: HERE_TO_STAY }
-    const found = await sync.look(by, wanted)
+    const found = await find(by, asked, from)
     if (found === undefined || !found.json.isWhole || found.json.length > MAX_LOOKED_BYTES) return undefined
     const { userId, userNid, deviceId, tokenNid, isGuest } = by
     const endsAt = sessions.endOf(by)
@@ -104,6 +136,7 @@ export function createSyncDesk(parts: {
       position: begun,
       endsAt: Number.isFinite(endsAt) ? endsAt : null,
       rooms: found.isEmpty ? rooms : [],
+      ...(found.connection !== undefined && { connection: found.connection }),
       body: found.json.whole(),
     }
   }
@@ -124,8 +157,8 @@ export function createSyncDesk(parts: {
         unfollow()
       }
     },
-    look: (asked) =>
-      look(asked).catch((error: unknown) => {
+    look: (asked, from) =>
+      look(asked, from).catch((error: unknown) => {
         // The client gets it where the request is passed on to.
         if (error instanceof ProtocolError) return undefined
         throw error

@@ -14,6 +14,8 @@ export interface Notifier {
   wakeUsers(userNids: Iterable<number>): void
   /** What every answer to this user repeats has changed, or whether the user gets any. Nobody wakes, but followers hear of it. */
   changed(userNid: number): void
+  /** A connection of sliding sync has a newer request. Followers hear of it, but for the one that brought it. */
+  began(connection: string, broughtBy?: WakeFollower): void
   /** Commits were missed: there may be news for anybody. Followers hear of it. */
   missed(): void
   /** Has a follower hear of everything that wakes syncs, also while none waits here. @returns what ends that */
@@ -33,6 +35,8 @@ export interface Notifier {
 export interface WakeFollower {
   room(roomNid: number): void
   user(userNid: number): void
+  /** A connection of sliding sync has a newer request, elsewhere than at the follower. */
+  began(connection: string): void
   /** There may be news for anybody, or the server is stopping. */
   missed(): void
 }
@@ -113,6 +117,9 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
     },
     changed(userNid) {
       for (const follower of followers) follower.user(userNid)
+    },
+    began(connection, broughtBy) {
+      for (const follower of followers) if (follower !== broughtBy) follower.began(connection)
     },
     missed,
     follow(follower) {

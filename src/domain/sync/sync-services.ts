@@ -83,6 +83,7 @@ export function createSyncServices(parts: SyncServiceParts): SyncServices {
       answers,
       threadSubscriptions: parts.threadSubscriptions,
       receipts: parts.receipts,
+      notifier,
       now,
     }),
     keyChanges: createKeyChanges({ userRooms, sources, restores, now }),

@@ -27,7 +27,7 @@ export function hasBody(headers: Headers): boolean {
 }
 
 /** Whether the body can be kept until the answer. */
-function isShort(headers: Headers): boolean {
+export function isShort(headers: Headers): boolean {
   if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return false
   return Number(headers['content-length'] ?? Number.NaN) <= MAX_KEPT_BODY_BYTES
 }

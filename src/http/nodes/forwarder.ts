@@ -9,6 +9,7 @@ import { AHEAD, type TokensAhead } from './ahead.ts'
 import { createKeptBodies, type KeptBodies, TooSlow } from './kept-bodies.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
 import { createOutgoing } from './outgoing.ts'
+import { SYNC, waitingFor } from './patience.ts'
 import { placeOf } from './place-of.ts'
 import { createProbe } from './probe.ts'
 import { createWaitingRoom } from './waiting-room.ts'
@@ -45,9 +46,6 @@ type Outcome = 'answered' | 'unsent' | 'in doubt' | 'hurried'
 
 /** A request with this method does the same when it is repeated; in Matrix a PUT has a transaction id or says what shall be. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])
-/** Syncs, of which clients repeat those that were not answered; and how long they wait for news. */
-const SYNC = /^[^?]*\/(?:sync|events)(?:\?|$)/
-const PATIENCE = /([?&]timeout=)\d+/
 /** Headers of one hop. */
 const OF_A_HOP = [
   'connection',
@@ -88,7 +86,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
     return new Promise((resolve) => {
       const { method, url: given = '/' } = request
       const isHurried = isFinishing && SYNC.test(given)
-      const [url, body] = isHurried ? withoutPatience(given, kept) : [given, kept]
+      const [url, body] = isHurried ? waitingFor(0, given, kept) : [given, kept]
       const headers = onwardHeaders(request, body, ahead)
       headers[NODE_PROOF] = nodeProof(parts.secret, passedOn({ method, url, headers }), parts.now())
       const { out, heard } = outgoing.send({ ...placeOf(address), method, path: url, headers })
@@ -231,22 +229,6 @@ function bringBack(
     if (!out.writableFinished) out.destroy()
     done()
   })
-}
-
-/** A sync that asks for what there is now. Sliding sync also says in its body how long it waits. */
-function withoutPatience(url: string, body: Buffer | undefined): [url: string, body: Buffer | undefined] {
-  return [url.replace(PATIENCE, (_all, name: string) => `${name}0`), bodyWithoutPatience(body)]
-}
-
-function bodyWithoutPatience(body: Buffer | undefined): Buffer | undefined {
-  try {
-    const asked: unknown = JSON.parse(`${body}`)
-    if (typeof asked === 'object' && asked !== null && 'timeout' in asked)
-      return Buffer.from(JSON.stringify({ ...asked, timeout: 0 }))
-  } catch {
-    // The node says what is wrong with it.
-  }
-  return body
 }
 
 /** A connection that is not there soon is given up: nobody has got anything then. */

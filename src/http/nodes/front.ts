@@ -13,12 +13,11 @@ import { UNIX_PEER } from '../client-address.ts'
 import type { Connections } from '../connections.ts'
 import { judgeFirst } from '../expect-continue.ts'
 import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
-import type { TokensAhead } from './ahead.ts'
 import { createForwarder } from './forwarder.ts'
 import { NEWS_PATH, NEWS_PROTOCOL } from './news-frames.ts'
 import { createNewsGiver, type NewsGiver, refuseUpgrade } from './news-giver.ts'
 import { answer, isOfNode, NODE_PROOF, nodeListener } from './node-listener.ts'
-import { createReadingHere, type Reading } from './reading-here.ts'
+import { createReadingHere, type PassingOn, type Reading } from './reading-here.ts'
 import { createStrangers } from './strangers.ts'
 
 /** How long a look at the node that serves may delay a word on health. */
@@ -45,7 +44,7 @@ export interface Front {
    */
   readHere(reading: Reading): Promise<void>
   /** Passes a request on that this node began to answer itself. Nothing of an answer may be sent yet. */
-  passOn(request: IncomingMessage, response: ServerResponse, ahead?: TokensAhead): void
+  passOn(request: IncomingMessage, response: ServerResponse, known?: PassingOn): void
   /**
    * From now on this node serves, for as long as `isHeld` says so.
    *

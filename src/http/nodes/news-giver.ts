@@ -2,12 +2,13 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import {
   MAX_ASKED_UNDER_WAY,
+  MAX_FOLLOWERS,
   MAX_NEWS_BACKLOG_BYTES,
   MAX_WAKES_PER_TICK,
   NEWS_HEARTBEAT_MS,
 } from '../../domain/limits/cluster.ts'
 import type { Woken } from '../../domain/standby/quiet-syncs.ts'
-import type { SyncDesk } from '../../domain/standby/sync-desk.ts'
+import type { SyncDesk, SyncFollower } from '../../domain/standby/sync-desk.ts'
 import { createWaking } from '../../domain/sync/waking.ts'
 import {
   type Frame,
@@ -35,7 +36,7 @@ export function createNewsGiver(parts: {
   const followers = new Set<Duplex>()
   return {
     enter(socket, head) {
-      if (!parts.isHeld() || !giveNews(parts, socket, head)) {
+      if (!parts.isHeld() || followers.size >= MAX_FOLLOWERS || !giveNews(parts, socket, head)) {
         refuseUpgrade(socket, '503 Service Unavailable')
         return
       }
@@ -59,16 +60,41 @@ class GatheredWakes {
   rooms = new Set<number>()
   users = new Set<number>()
   ended: Woken['ended'][number][] = []
+  turns: string[] = []
 
   get size(): number {
-    return this.rooms.size + this.users.size + this.ended.length
+    return this.rooms.size + this.users.size + this.ended.length + this.turns.length
+  }
+
+  /** @param added called when there is something */
+  follower(added: () => void, missed: () => void): SyncFollower {
+    return {
+      missed,
+      room: (roomNid) => {
+        this.rooms.add(roomNid)
+        added()
+      },
+      user: (userNid) => {
+        this.users.add(userNid)
+        added()
+      },
+      ended: (userNid, deviceId) => {
+        this.ended.push([userNid, deviceId ?? null])
+        added()
+      },
+      began: (connection) => {
+        this.turns.push(connection)
+        added()
+      },
+    }
   }
 
   take(): Woken {
-    const woken = { rooms: [...this.rooms], users: [...this.users], ended: this.ended }
+    const woken = { rooms: [...this.rooms], users: [...this.users], ended: this.ended, turns: this.turns }
     this.rooms = new Set()
     this.users = new Set()
     this.ended = []
+    this.turns = []
     return woken
   }
 }
@@ -128,7 +154,7 @@ function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], 
     takeWakes()
     const after = wakes
     desk
-      .look(sync)
+      .look(sync, follower)
       .then((found) => {
         if (found === undefined) return passOn()
         const { body, ...rest } = found
@@ -167,21 +193,8 @@ function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], 
     }
   }
 
-  const unfollow = desk.follow({
-    room(roomNid) {
-      gathered.rooms.add(roomNid)
-      schedule()
-    },
-    user(userNid) {
-      gathered.users.add(userNid)
-      schedule()
-    },
-    ended(userNid, deviceId) {
-      gathered.ended.push([userNid, deviceId ?? null])
-      schedule()
-    },
-    missed: () => void socket.destroy(),
-  })
+  const follower = gathered.follower(schedule, () => void socket.destroy())
+  const unfollow = desk.follow(follower)
   if (unfollow === undefined) return false
   const beat = setInterval(() => send(frameOf('beat', '0')), NEWS_HEARTBEAT_MS).unref()
   socket.on('error', () => {})

@@ -2,7 +2,7 @@ import { type IncomingMessage, request as send } from 'node:http'
 import type { Socket } from 'node:net'
 import { nodeProof } from '../../core/signing/node-proof.ts'
 import {
-  MAX_ASKED_AT_ONCE,
+  ASKED_PIECE_BYTES,
   MAX_ASKED_UNDER_WAY,
   MAX_NEWS_BACKLOG_BYTES,
   NEWS_HEARTBEAT_MS,
@@ -113,6 +113,19 @@ export function createNewsStream(parts: {
   }
 }
 
+/** The heads of `look` for these syncs. */
+function piecesOf(syncs: readonly NumberedSync[]): string[] {
+  const pieces: string[] = []
+  let piece = ''
+  for (const sync of syncs) {
+    piece += `${piece === '' ? '[' : ','}${JSON.stringify(sync)}`
+    if (piece.length < ASKED_PIECE_BYTES) continue
+    pieces.push(`${piece}]`)
+    piece = ''
+  }
+  return piece === '' ? pieces : [...pieces, `${piece}]`]
+}
+
 /** The head of an `answer`, whatever was asked. */
 interface NumberedAnswer extends Omit<FollowedLook, 'body'> {
   readonly id: number
@@ -146,8 +159,7 @@ function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => 
   function flush(): void {
     isScheduled = false
     if (socket.destroyed) return
-    for (let from = 0; from < toLookAt.length; from += MAX_ASKED_AT_ONCE)
-      due.push(frameOf('look', JSON.stringify(toLookAt.slice(from, from + MAX_ASKED_AT_ONCE))))
+    for (const piece of piecesOf(toLookAt)) due.push(frameOf('look', piece))
     socket.write(due.length === 1 ? due[0]! : Buffer.concat(due))
     toLookAt = []
     due = []

@@ -2,16 +2,26 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { STANDBY_LAST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
 import type { TokensAhead } from './ahead.ts'
 import type { Forwarder } from './forwarder.ts'
+import { waitingFor } from './patience.ts'
 
 /** What a node that stands by answers itself. */
 export interface Reading {
   readonly isAnywhere: (request: IncomingMessage) => boolean
+  /** Whether a request is a sync that has a body, and may be held here. */
+  isSlidingSync(request: IncomingMessage): boolean
   /** Takes a sync that it can answer or hold, as the node that serves would. @returns false for all else */
-  takeSync(request: IncomingMessage, response: ServerResponse): boolean
+  takeSync(request: IncomingMessage, response: ServerResponse, body?: Buffer): boolean
   /** From now on that node serves, or none. */
   servedBy(address: string | undefined): void
   /** @param body of a request that is no `GET` */
   routing(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void
+}
+
+/** What is known of a request that was begun here, when it is passed on. */
+export interface PassingOn {
+  readonly ahead?: TokensAhead | undefined
+  /** Of a sync: how long it still waits. */
+  readonly leftMs?: number
 }
 
 /**
@@ -53,7 +63,18 @@ export function createReadingHere(
     response.on('close', () => {
       if (bodies.delete(request)) forwarder.free(request)
     })
-    read(request, response, body)
+    if (reading.isSlidingSync(request)) {
+      if (!reading.takeSync(request, response, body)) passOn(request, response)
+    } else read(request, response, body)
+  }
+
+  function passOn(request: IncomingMessage, response: ServerResponse, { ahead, leftMs }: PassingOn = {}): void {
+    const kept = bodies.get(request)
+    bodies.delete(request)
+    const { url: given = '' } = request
+    const [url, body] = leftMs === undefined ? [given, kept] : waitingFor(leftMs, given, kept)
+    request.url = url
+    void forwarder.pass(request, response, { ahead, body })
   }
 
   return {
@@ -67,17 +88,13 @@ export function createReadingHere(
     },
     /** @returns false if the request must go to the node that serves */
     take(request: IncomingMessage, response: ServerResponse): boolean {
-      if (reading?.takeSync(request, response)) return true
-      if (!reading?.isAnywhere(request)) return false
+      if (request.method === 'GET' && reading?.takeSync(request, response)) return true
+      if (!reading?.isSlidingSync(request) && !reading?.isAnywhere(request)) return false
       if (request.method === 'GET') read(request, response, undefined)
       else void readWithBody(request, response)
       return true
     },
-    passOn(request: IncomingMessage, response: ServerResponse, ahead?: TokensAhead): void {
-      const body = bodies.get(request)
-      bodies.delete(request)
-      void forwarder.pass(request, response, { ahead, body })
-    },
+    passOn,
     /** From now on that node serves, or none. */
     passTo(address: string | undefined): void {
       servedBy = address

@@ -244,6 +244,7 @@ describe('a node that stands by', () => {
     first.front.serve(echo, always)
     void second.front.readHere({
       isAnywhere: () => true,
+      isSlidingSync: () => false,
       takeSync: () => false,
       servedBy() {},
       routing: (_request, response) => void response.end('read here'),

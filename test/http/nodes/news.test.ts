@@ -58,8 +58,7 @@ function createDesk(): SyncDesk & {
 const asked = (since: string, token = 'known'): AskedSync => ({
   token,
   since,
-  filter: undefined,
-  stateAfter: undefined,
+  wish: { filter: undefined, stateAfter: undefined },
   presence: 'online',
   ip: '127.0.0.1',
   userAgent: undefined,

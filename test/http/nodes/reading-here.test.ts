@@ -4,7 +4,13 @@ import { expect, it } from 'vitest'
 import { createReadingHere } from '../../../src/http/nodes/reading-here.ts'
 
 const forwarder = { keep: async () => undefined, pass: async () => {}, free() {} }
-const reading = { isAnywhere: () => true, takeSync: () => false, servedBy() {}, routing() {} }
+const reading = {
+  isAnywhere: () => true,
+  isSlidingSync: () => false,
+  takeSync: () => false,
+  servedBy() {},
+  routing() {},
+}
 
 function begin(here: ReturnType<typeof createReadingHere>): ServerResponse {
   const request = new IncomingMessage(new Socket())

@@ -1,4 +1,5 @@
 import type { Cancellation } from '../../cancellation.ts'
+import type { WakeFollower } from '../notifier.ts'
 
 /** The cancellation of a request: its client is gone, or has sent another one on the same connection. */
 export interface TurnEnd extends Cancellation {
@@ -10,8 +11,8 @@ export interface TurnEnd extends Cancellation {
  * without that we noticed. So the one before ends, and begins to write nothing down after that.
  */
 export interface OneAtATime {
-  /** Ends the request before, and begins the next. */
-  begin(connection: string, client: Cancellation): TurnEnd
+  /** Ends the request before, and begins the next. @param from the node that holds it, if it is another one */
+  begin(connection: string, client: Cancellation, from?: WakeFollower): TurnEnd
   /** Ends the request before, because its client has sent another. */
   supersede(connection: string): void
   end(connection: string, turn: TurnEnd): void
@@ -46,16 +47,21 @@ class Turn implements TurnEnd {
   }
 }
 
-export function createOneAtATime(): OneAtATime {
+/** @param began hears of each request, because the one before may be held by another node */
+export function createOneAtATime(began: (connection: string, from?: WakeFollower) => void = () => {}): OneAtATime {
   const turns = new Map<string, Turn>()
   return {
-    begin(connection, client) {
+    begin(connection, client, from) {
       turns.get(connection)?.supersede()
+      began(connection, from)
       const turn = new Turn(client)
       turns.set(connection, turn)
       return turn
     },
-    supersede: (connection) => turns.get(connection)?.supersede(),
+    supersede(connection) {
+      turns.get(connection)?.supersede()
+      began(connection)
+    },
     end(connection, turn) {
       if (turns.get(connection) === turn) turns.delete(connection)
     },

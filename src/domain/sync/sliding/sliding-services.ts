@@ -7,6 +7,7 @@ import type { Receipts } from '../../rooms/read/receipts.ts'
 import type { RoomBase } from '../../rooms/room-base-services.ts'
 import type { AwaitNews } from '../await-news.ts'
 import { createLazyMembers } from '../lazy-members.ts'
+import type { Notifier } from '../notifier.ts'
 import type { Presence } from '../presence.ts'
 import type { SentAnswers } from '../sent-answers.ts'
 import type { SyncSources } from '../sources.ts'
@@ -40,10 +41,11 @@ export function createSlidingServices(parts: {
   readonly answers: SentAnswers
   readonly threadSubscriptions: Pick<ThreadSubscriptions, 'list'>
   readonly receipts: Pick<Receipts, 'first'>
+  readonly notifier: Pick<Notifier, 'began'>
   now(): StreamPosition
 }): SlidingServices {
-  const { db, clock, presence, sources, restores, metrics, awaitNews, answers, threadSubscriptions, receipts, now } =
-    parts
+  const { db, clock, presence, sources, restores, metrics, awaitNews, answers, threadSubscriptions, receipts } = parts
+  const { notifier, now } = parts
   const { budget } = parts.roomBase
   const { events, registry, roomEvents, userLedger } = sources
   const recency = createRecency({ db, roomEvents })
@@ -73,6 +75,7 @@ export function createSlidingServices(parts: {
       restores,
       metrics,
       own,
+      notifier,
       now,
     }),
   }

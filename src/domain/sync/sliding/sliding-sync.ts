@@ -6,11 +6,13 @@ import type { Clock } from '../../clock.ts'
 import type { SyncMetrics } from '../../measures/work-metrics.ts'
 import type { Restores } from '../../restores.ts'
 import type { AwaitNews } from '../await-news.ts'
+import type { Notifier } from '../notifier.ts'
 import type { Presence } from '../presence.ts'
 import type { SentAnswer, SentAnswers } from '../sent-answers.ts'
 import type { SyncSources } from '../sources.ts'
 import { isSamePosition, type StreamPosition } from '../token.ts'
 import type { Connections } from './connections.ts'
+import { createLookElsewhere, type LookElsewhere } from './look-elsewhere.ts'
 import { createLooks } from './looks.ts'
 import { createOneAtATime, type TurnEnd } from './one-at-a-time.ts'
 import { encodePos, extensionBits, type SlidingPosition } from './position.ts'
@@ -32,6 +34,7 @@ export interface SlidingSync {
    * error that a request in it would get
    */
   sync(by: Requester, request: SlidingRequest): SentAnswer | Promise<SentAnswer>
+  readonly look: LookElsewhere
 }
 
 export interface SlidingSyncParts {
@@ -45,6 +48,7 @@ export interface SlidingSyncParts {
   readonly restores: Restores
   readonly metrics: SyncMetrics
   readonly own: SlidingSources
+  readonly notifier: Pick<Notifier, 'began'>
   /** The current position of every stream. */
   now(): StreamPosition
 }
@@ -72,7 +76,7 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   const lastAnswers = parts.budget.part<string, LastAnswer>({
     bytesOf: ({ pos, key, lists }) => LAST_BYTES + pos.length + key.length + lists.length,
   })
-  const oneAtATime = createOneAtATime()
+  const oneAtATime = createOneAtATime(parts.notifier.began)
   const turnOf = createTurns(parts)
   const unchanged = createUnchanged(sources)
   const lookOf = createLooks(parts)
@@ -123,6 +127,8 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
     return last?.key === turn.request.asked.key ? last.lists : listCounts(await lookOf(turn, parts.now()))
   }
 
+  const unchangedAt = async (turn: Turn): Promise<JsonBytes> => unchanged(turn.by, turn.request, await listsOf(turn))
+
   /** Ends a turn: keeps what the client is sent, then says it. @param keeping if that has begun already */
   async function finish(turn: Turn, looked: Looked, keeping?: Promise<SlidingRecord>): Promise<JsonBytes> {
     const { by, request, connection, record, name, tag, from } = turn
@@ -166,13 +172,14 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
       const isPatient = request.timeoutMs > 0
       const looked = isPatient ? await parts.awaitNews(by, patience, () => lookAt(turn)) : await lookAt(turn)
       if (looked && !end.isSuperseded) return await finish(turn, looked)
-      return await unchanged(by, request, await listsOf(turn))
+      return await unchangedAt(turn)
     } finally {
       oneAtATime.end(name, end)
     }
   }
 
   return {
+    look: createLookElsewhere({ answers, presence, oneAtATime, turnOf, lookAt, finish, unchanged: unchangedAt }),
     sync(by, request) {
       answers.mustHaveRoom(by)
       presence.seen(by, request.presence)

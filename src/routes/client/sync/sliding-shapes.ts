@@ -35,3 +35,12 @@ export function presenceOf(text = 'online'): PresenceState {
   if (text === 'online' || text === 'offline' || text === 'unavailable') return text
   throw new ProtocolError('M_INVALID_PARAM', '`set_presence` is `online`, `offline` or `unavailable`.')
 }
+
+/** The keys of lists are opaque identifiers. */
+const KEY = /^[0-9A-Za-z._~-]{1,255}$/
+
+/** @throws ProtocolError `M_INVALID_PARAM` if one of them is none */
+export function mustBeKeys(lists: object = {}): void {
+  if (Object.keys(lists).some((key) => !KEY.test(key)))
+    throw new ProtocolError('M_INVALID_PARAM', 'The key of a list is 1 to 255 of `a-z A-Z 0-9 . _ ~ -`.')
+}

@@ -1,7 +1,6 @@
-import { ProtocolError } from '../../../core/errors.ts'
 import { Type } from '../../../core/shapes.ts'
 import { endpoint, rawReply } from '../../../http/endpoint.ts'
-import { ByKey, presenceOf, SlidingExtensionBodies, SlidingFilters } from './sliding-shapes.ts'
+import { ByKey, mustBeKeys, presenceOf, SlidingExtensionBodies, SlidingFilters } from './sliding-shapes.ts'
 
 const Pattern = Type.Object({ type: Type.Optional(Type.String()), state_key: Type.Optional(Type.String()) })
 
@@ -30,17 +29,12 @@ const Body = Type.Object({
   extensions: Type.Optional(SlidingExtensionBodies),
 })
 
-/** The keys of lists are opaque identifiers. */
-const KEY = /^[0-9A-Za-z._~-]{1,255}$/
-
 export const slidingSync = endpoint(
   'POST client/v4/sync',
   { auth: 'user', guests: true, suspended: true, bodiesRepeat: true, body: Body },
   (request, { config, slidingRequests, slidingSync }) => {
     const { requester, body } = request
-    const bad = Object.keys(body.lists ?? {}).find((key) => !KEY.test(key))
-    if (bad !== undefined)
-      throw new ProtocolError('M_INVALID_PARAM', 'The key of a list is 1 to 255 of `a-z A-Z 0-9 . _ ~ -`.')
+    mustBeKeys(body.lists)
     const wanted = slidingRequests.merged(body, {
       pos: body.pos,
       timeoutMs: Math.min(body.timeout ?? 0, config.limits.max_sync_timeout_ms),
