@@ -33,7 +33,7 @@ const LONG_MS = 15_000
 /** How often it is the node that serves to which something happens. */
 const HOLDER_SHARE = 0.7
 /** How long a client waits for a node that cannot reach the one that serves. */
-const CUT_MS = 30_000
+const CUT_MS = 40_000
 const POSTGRES_AWAY_MS = 10_000
 
 /** What happens, in an order that the seed decides: each of these once before any of them again. */

@@ -28,7 +28,7 @@ export const NODE_FAREWELL_MS = 3_000
 /** How far apart the clocks of a node and of the database may be. */
 export const MAX_CLOCK_DIFFERENCE_MS = 60_000
 /** How long a request waits for a node that serves, more than a lease and a start take, and how soon it is tried again: later if many wait, so that all try so often at most. */
-export const FORWARD_PATIENCE_MS = 30_000
+export const FORWARD_PATIENCE_MS = 25_000
 export const FORWARD_RETRY_MS = 50
 export const FORWARD_RETRY_MAX_MS = 1_000
 export const FORWARD_RETRIES_PER_MS = 5
