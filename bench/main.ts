@@ -38,7 +38,7 @@ import * as toDevice from './cases/to-device.ts'
 import * as today from './cases/today.ts'
 import * as userDirectory from './cases/user-directory.ts'
 import { FLOORS } from './floor/run.ts'
-import type { Measurement } from './measurement.ts'
+import { type Measurement, mediansOf } from './measurement.ts'
 import { type BenchOptions, readOptions, USAGE } from './options.ts'
 import { machine, table, writeResults } from './report.ts'
 
@@ -96,14 +96,18 @@ async function main(args: string[]): Promise<void> {
   console.log(`${machine()}\n`)
 
   const floors: Measurement[] = []
-  if (options.withFloor)
-    for (const name of floorNames) floors.push(...(await run(`floor of ${name}`, FLOORS[name]!, options)))
-  if (isFloorAlone) return
   const rows: Measurement[] = []
-  for (const name of names) rows.push(...(await run(`${name} on ${options.serverName}`, BENCHMARKS[name]!, options)))
+  for (let round = 0; round < options.rounds; round++) {
+    if (options.withFloor)
+      for (const name of floorNames) floors.push(...(await run(`floor of ${name}`, FLOORS[name]!, options)))
+    if (isFloorAlone) continue
+    for (const name of names) rows.push(...(await run(`${name} on ${options.serverName}`, BENCHMARKS[name]!, options)))
+  }
+  if (isFloorAlone) return
+  const [ours, least] = [mediansOf(rows), mediansOf(floors)]
 
-  if (names.length + floors.length > 1) console.log(`${options.serverName}\n\n${table(rows, floors)}`)
-  if (options.write) writeResults(options.serverName, `npm run bench -- ${args.join(' ')}`.trim(), rows, floors)
+  if (names.length + floors.length > 1) console.log(`${options.serverName}\n\n${table(ours, least)}`)
+  if (options.write) writeResults(options.serverName, `npm run bench -- ${args.join(' ')}`.trim(), ours, least)
 }
 
 type Runner = (options: BenchOptions) => Promise<Measurement[]>

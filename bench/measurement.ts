@@ -1,3 +1,5 @@
+import { groupBy } from '../src/core/group-by.ts'
+
 /** One line of the results table. Absent figures were not measured or cannot be had from outside. */
 export interface Measurement {
   readonly benchmark: string
@@ -40,4 +42,18 @@ export function measurement(
 ): Measurement {
   const known = Object.entries(figures).filter(([, value]) => value !== undefined && !Number.isNaN(value))
   return Object.fromEntries(known) as unknown as Measurement
+}
+
+/** One measurement for all of the same benchmark and variant, with the median of each figure. */
+export function mediansOf(measured: readonly Measurement[]): Measurement[] {
+  const groups = groupBy(measured, ({ benchmark, variant }) => `${benchmark} ${variant}`)
+  return [...groups.values()].map((group) => {
+    const last = group.at(-1)!
+    const figures = Object.entries(last).map(([name, value]) => {
+      if (typeof value !== 'number') return [name, value]
+      const values = group.map((one) => one[name as keyof Measurement]).filter((one) => typeof one === 'number')
+      return [name, percentile(values, 0.5)]
+    })
+    return Object.fromEntries(figures) as Measurement
+  })
 }

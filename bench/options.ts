@@ -18,6 +18,7 @@ export interface BenchOptions {
   readonly gigabytes: number
   readonly withRestore: boolean
   readonly withFloor: boolean
+  readonly rounds: number
   readonly profile: boolean
   readonly write: boolean
 }
@@ -46,6 +47,7 @@ nodes-sync
   --gigabytes N             of rows and media for backup (0.3); 5 and 10 show what the project promises
   --no-restore              leave the restore out of backup
   --no-floor                leave out the floor programs
+  --rounds N                run floor programs and benchmarks N times in turn, and show medians (1)
   --profile                 run our server under --cpu-prof; profiles land in bench/profiles
   --write                   write the table into bench/RESULTS.md`
 
@@ -65,6 +67,7 @@ const OPTIONS = {
   gigabytes: { type: 'string', default: '0.3' },
   'no-restore': { type: 'boolean', default: false },
   'no-floor': { type: 'boolean', default: false },
+  rounds: { type: 'string', default: '1' },
   profile: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
@@ -82,6 +85,7 @@ export function readOptions(args: string[]): BenchOptions | undefined {
     ...(values['postgres-pid'] === undefined ? {} : { postgresPid: Number(values['postgres-pid']) }),
     ...(values['database-url'] === undefined ? {} : { databaseUrl: values['database-url'] }),
     seconds: Number(values.seconds),
+    rounds: Number(values.rounds),
     minutes: Number(values.minutes),
     members: values.members.split(',').map(Number),
     rooms: Number(values.rooms),
