@@ -2,10 +2,13 @@
 
 /** How much of a body is read before its sender is known. */
 export const MAX_ANONYMOUS_BODY_BYTES = 64 * 1024
-/** Bytes of request bodies in memory at one time: of all senders, the share that only short bodies may use, and of one address. */
+/**
+ * Bytes of request bodies in memory at one time: of all senders, the share that only short bodies may use, and of one address, for which one
+ * body always fits that is as long as its endpoint takes.
+ */
 export const MAX_BODY_BYTES_IN_FLIGHT = 64 * 1024 * 1024
 export const MAX_SMALL_BODY_BYTES_IN_FLIGHT = 16 * 1024 * 1024
-export const MAX_BODY_BYTES_OF_SENDER = 24 * 1024 * 1024
+export const MAX_BODY_BYTES_OF_SENDER = 16 * 1024 * 1024
 /** A body counts as short if its declared length is at most this. */
 export const SMALL_BODY_BYTES = 16 * 1024
 /** How long a body may take to arrive, unless it is a file. */

@@ -190,7 +190,9 @@ describe('A1: bodies under way', () => {
     expect(senders.map((body) => budget.takeLong(body, 20 * MIB))).toEqual([undefined, undefined, 'everybody'])
     expect(budget.takeLong(senders[0]!, 13 * MIB)).toBe('sender')
     const shorter = { sender: '192.0.2.1', most: 16 * MIB, bytes: 0 }
-    expect(budget.takeLong(shorter, MAX_BODY_BYTES_OF_SENDER - 20 * MIB + 1)).toBe('sender')
+    expect(budget.takeLong(shorter, 1)).toBe('sender')
+    const alone = { sender: '192.0.2.4', most: MIB, bytes: 0 }
+    expect(budget.refusalOf(alone, MAX_BODY_BYTES_OF_SENDER + 1)).toBe('sender')
     expect(budget.takeShort(MAX_SMALL_BODY_BYTES_IN_FLIGHT)).toBeUndefined()
     expect(budget.takeShort(1)).toBe('everybody')
     expect(budget.bytes).toBe(56 * MIB)
