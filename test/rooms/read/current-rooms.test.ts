@@ -38,7 +38,7 @@ function roomsWith(betweenReads: () => Promise<unknown> = async () => undefined,
     ...db,
     async query<Row extends object>(text: string, values?: readonly unknown[]) {
       const rows = await db.query<Row>(text, values)
-      if (text.includes('FROM room WHERE room_nid = ANY')) {
+      if (text.includes('FROM room WHERE room_nid = ANY') && !text.includes('RECURSIVE')) {
         loads++
         await betweenReads()
       }
