@@ -219,6 +219,30 @@ describe('what is bundled', () => {
     expect(await Promise.all([alice, bob, carol].map(participated))).toEqual([true, true, false])
   })
 
+  it('is the same when it is read again, for each reader, until it changes', async () => {
+    const root = await alice.say(room, 'root')
+    const edited = await edit(alice, room, root)
+    const newest = await reply(bob, room, root)
+    await edit(bob, room, newest, 'said better')
+    await relate(alice, room, root, 'm.reference', { type: 'org.example.note' })
+    // Ages go on.
+    const read = async (who: Person) =>
+      JSON.parse(JSON.stringify(await bundleOf(who, room, root)).replace(/"age":\d+/g, '"age":0'))
+    for (const who of [alice, bob]) {
+      const first = await read(who)
+      expect(Object.keys(first).sort()).toEqual(['m.reference', 'm.replace', 'm.thread'])
+      expect(first['m.thread'].latest_event.unsigned['m.relations']['m.replace'].content.body).toBe('* said better')
+      expect([await read(who), await read(who)]).toEqual([first, first])
+    }
+    await redact(alice, room, edited)
+    const again = await reply(alice, room, root)
+    for (const who of [alice, bob, alice]) {
+      const now = await read(who)
+      expect(now['m.replace']).toBeUndefined()
+      expect(now['m.thread']).toMatchObject({ count: 2, latest_event: { event_id: again } })
+    }
+  })
+
   it('is what it was after a restart', async () => {
     const root = await alice.say(room, 'root')
     await reply(bob, room, root)
