@@ -38,7 +38,7 @@ export const MAX_MISSED_READS_AT_ONCE = 4
 export const MAX_UNEVALUATED_EVENTS = 2_000
 /**
  * The pace of one pusher: so many notifications at once, and then one each time this has passed. Services that reach phones take about four
- * a second for one device, and a message that comes while the pace is used up is told of within 300 ms.
+ * a second for one device. In one busy room, a message that comes while the pace is used up is told of at the next turn.
  */
 export const PUSH_PACE = { burst: 10, everyMs: 200 }
 /** The pace while something waits that the user must not miss, such as a mention. */
