@@ -1,10 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 const LOOK_EVERY_MS = 20
-/** The share of time in which the event loop works, from which on requests need it. */
-const BUSY = 0.3
-/** Rest for each millisecond of work while requests need the event loop: work takes a twentieth of the time. */
-const REST_FOR_WORK = 19
+/** How much of the time work may take. */
+interface Pace {
+  /** The share of time in which the event loop works, from which on requests need it. */
+  readonly busy: number
+  /** Rest for each millisecond of work while requests need the event loop. */
+  readonly restForWork: number
+}
+/** A twentieth of the time. */
+const USUAL: Pace = { busy: 0.3, restForWork: 19 }
+/** For work that follows all messages: a single sender, for whom the process waits most of the time, is not to notice it either. */
+export const IN_NO_HURRY: Pace = { busy: 0.1, restForWork: 39 }
 const LONGEST_REST_MS = 1_000
 /** How long after its start a part leaves the processor and the database to the requests that waited for the start. */
 const AFTER_START_MS = 1_000
@@ -15,13 +22,13 @@ const AFTER_START_MS = 1_000
  * @param workedMs how long the batch took
  * @throws DOMException `AbortError` when the signal is given
  */
-export async function restAfterWork(workedMs: number, signal: AbortSignal): Promise<void> {
-  const until = performance.now() + Math.min(workedMs * REST_FOR_WORK, LONGEST_REST_MS)
+export async function restAfterWork(workedMs: number, signal: AbortSignal, pace = USUAL): Promise<void> {
+  const until = performance.now() + Math.min(workedMs * pace.restForWork, LONGEST_REST_MS)
   for (;;) {
     const before = performance.eventLoopUtilization()
     await pause(LOOK_EVERY_MS, undefined, { signal, ref: false })
     const { utilization } = performance.eventLoopUtilization(before)
-    if (utilization < BUSY || performance.now() >= until) return
+    if (utilization < pace.busy || performance.now() >= until) return
   }
 }
 

@@ -14,7 +14,7 @@ import type { LifecyclePart } from '../lifecycle.ts'
 import { MAX_UNINDEXED_EVENTS, SEARCH_BATCH, SEARCH_OVERLAP } from '../limits/search.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
-import { beginAfterStart, restAfterWork } from '../spare-time.ts'
+import { beginAfterStart, IN_NO_HURRY, restAfterWork } from '../spare-time.ts'
 import { IndexBacklog } from './index-backlog.ts'
 import { createPauseSwitch } from './pause-switch.ts'
 import type { SearchDesk, SearchSignals } from './search-signals.ts'
@@ -60,7 +60,7 @@ export function createSearchIndex(parts: {
       await setSearchPosition(tx, Math.max(backlog.position, upTo))
     })
     backlog.advance(upTo)
-    await restAfterWork(performance.now() - from, closing.signal)
+    await restAfterWork(performance.now() - from, closing.signal, IN_NO_HURRY)
   }
 
   async function catchUp(): Promise<void> {
