@@ -43,6 +43,9 @@ export const MAX_UNEVALUATED_EVENTS = 2_000
 export const PUSH_PACE = { burst: 10, everyMs: 200 }
 /** The pace while something waits that the user must not miss, such as a mention. */
 export const URGENT_PUSH_PACE = { burst: 50, everyMs: 100 }
+/** What has waited longer than this waited for its gateway: it is sent one by one, at the pace, for so long after the gateway is back. */
+export const OUTAGE_MS = 10_000
+export const CATCHING_UP_MS = 60_000
 /** How long one notification is tried. */
 export const PUSH_GIVEN_UP_AFTER_MS = 24 * 60 * 60 * 1000
 /** The shortest time between two requests of one pusher that bring counts alone. */

@@ -52,9 +52,12 @@ export class NoticeLine {
     if (notice.weight === WEIGHT.urgent) this.#urgent += 1
   }
 
-  /** The first one may go now. Leaves out what the pace leaves no room for, and gives how many that were. What stays goes as it is. */
-  choose(now: number): number {
-    const leftOut = this.shorten(now)
+  /**
+   * The first one may go now. Leaves out what the pace leaves no room for, unless all are to go, and gives how many that were. What stays
+   * goes as it is.
+   */
+  choose(now: number, areAllToGo = false): number {
+    const leftOut = areAllToGo ? 0 : this.shorten(now)
     this.#chosen = leftOut > 0 ? this.#notices.length : Math.max(1, this.#chosen)
     return leftOut
   }

@@ -4,9 +4,11 @@ import type { PusherProgress, PusherRow } from '../../store/accounts/pushers.ts'
 import { pauseAfter } from '../backoff.ts'
 import type { Clock, Random } from '../clock.ts'
 import {
+  CATCHING_UP_MS,
   COUNTS_EVERY_MS,
   MAX_NOTICES_IN_MEMORY,
   MIN_NOTICES_IN_MEMORY,
+  OUTAGE_MS,
   PUSH_GIVEN_UP_AFTER_MS,
 } from '../limits/pushers.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
@@ -74,6 +76,8 @@ export class PusherQueue implements Waiting, PushTarget {
   #wantsCounts = false
   #sentCount: number | undefined
   #sentAt = 0
+  /** When it began to catch up after an outage; undefined once it has. */
+  #backAt: number | undefined
   #isOver = false
   isPaused = false
 
@@ -154,6 +158,7 @@ export class PusherQueue implements Waiting, PushTarget {
       if (this.#meanwhile && this.#meanwhile.push(notice) > MAX_NOTICES_IN_MEMORY) this.#meanwhile = undefined
       return
     }
+    if (this.#line.length === 0) this.#backAt = undefined
     // If something waits, it has its turn already, or will have it when its pace allows.
     const isFirst = this.#line.length === 0 || (notice.weight === WEIGHT.urgent && !this.#line.isUrgent)
     if (this.#hasPlace()) {
@@ -205,7 +210,7 @@ export class PusherQueue implements Waiting, PushTarget {
         return this.#sendCounts()
       }
       if (dueAt > now) return 'idle'
-      this.#free(this.#line.choose(now))
+      this.#free(this.#line.choose(now, this.#isCatchingUp(now)))
       const notice = this.#line.first!
       const isTooOld = this.#isTooOld(notice)
       const event = isTooOld ? undefined : await this.#parts.wanted(this.#row.user_nid, notice)
@@ -214,6 +219,16 @@ export class PusherQueue implements Waiting, PushTarget {
       else await this.#skip(notice)
     }
     return 'idle'
+  }
+
+  /**
+   * What waited for a gateway goes one by one, at the pace: it is still unread. After a while the newest stands for the rest, or a room that
+   * is never quiet would be told of late for ever.
+   */
+  #isCatchingUp(now: number): boolean {
+    if (this.#failingSince !== undefined) return true
+    if (now - (this.waitsSince ?? now) > OUTAGE_MS) this.#backAt ??= now
+    return this.#backAt !== undefined && now - this.#backAt <= CATCHING_UP_MS
   }
 
   /** A notification that failed for a day is of no use any more. */
@@ -252,6 +267,7 @@ export class PusherQueue implements Waiting, PushTarget {
     if (answer.kind === 'taken') {
       if (answer.rejected.includes(this.#row.pushkey)) await this.#parts.rejected(this)
       this.#sentCount = unread
+      if (this.#failingSince !== undefined) this.#backAt ??= this.#sentAt
       this.#failures = 0
       this.#failingSince = undefined
       this.#retryAt = 0
@@ -286,7 +302,9 @@ export class PusherQueue implements Waiting, PushTarget {
   /** Whether there is a place for one more, which it then takes. */
   #hasPlace(): boolean {
     if (this.#line.length < MAX_NOTICES_IN_MEMORY && this.#parts.takePlace()) return true
-    const leftOut = this.#line.shorten(this.#parts.clock.now())
+    const now = this.#parts.clock.now()
+    if (this.#isCatchingUp(now)) return false
+    const leftOut = this.#line.shorten(now)
     this.#free(leftOut)
     return leftOut > 0 && this.#parts.takePlace()
   }
