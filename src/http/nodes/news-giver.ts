@@ -52,7 +52,8 @@ export function createNewsGiver(parts: {
 /** Answers a request for an upgrade that is not followed. */
 export function refuseUpgrade(socket: Duplex, status: string): void {
   socket.on('error', () => {})
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
+  // No timeout of the listener ends it any more.
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => socket.destroy())
 }
 
 /** What was woken, or ended, since others were last sent it. */
