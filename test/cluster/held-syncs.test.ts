@@ -215,8 +215,9 @@ describe('a sync that is held', () => {
     const { status, body, isOwn } = await answer
     expect({ status, isOwn }).toEqual({ status: 200, isOwn: true })
     expect(shown(body)).toBeTruthy()
-    // Its end is news too.
+    // Its end is news too, and would come in a later test.
     await call(alice, 'PUT', `/rooms/${enc(room)}/typing/${enc(alice.userId)}`, { typing: false })
+    await call(alice, 'PUT', `/presence/${enc(alice.userId)}/status`, { presence: 'offline' })
   })
 
   it('hears of a room that it joined before', async () => {

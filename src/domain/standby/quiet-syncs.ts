@@ -156,7 +156,6 @@ export function createQuietSyncs({ clock }: { readonly clock: Clock }): QuietSyn
       // It goes on from where it came.
       if (end === 'over') return { by: quiet.by, body: quiet.body.replace(quiet.since, asked.since) }
       if (clock.now() >= quiet.endsAt) return undefined
-      quiet = undefined
     }
     // Whoever was sent after it must not be ended by it.
     return client.isSuperseded === true ? last : undefined

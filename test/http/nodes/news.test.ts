@@ -64,6 +64,7 @@ const asked = (since: string, token = 'known'): AskedSync => ({
   userAgent: undefined,
 })
 
+const nobody: SyncFollower = { room() {}, user() {}, began() {}, missed() {}, ended() {} }
 const here = { aborted: false, addEventListener() {}, removeEventListener() {} }
 
 let desk: ReturnType<typeof createDesk>
@@ -129,6 +130,19 @@ describe('a node that follows', () => {
     desk.say()
     expect(await bodyOf(ask('s1', 0))).toBe('{"next_batch":"s2"}')
     expect(desk.looks).toBe(before + 1)
+  })
+
+  it('looks no second time at one whose time is almost up', async () => {
+    // Timers come early by this clock.
+    const begun = performance.now()
+    const slow = createQuietSyncs({ clock: { now: () => begun + (performance.now() - begun) / 2 } })
+    slow.began({
+      look: async (sync) => ({ ...(await desk.look(sync, nobody))!, after: 0 }),
+      position: async () => desk.position(),
+      isGoingOn: async () => true,
+    })
+    expect((await slow.answer(asked('s1'), 50, here))?.body).toBe('{"next_batch":"s1"}')
+    expect(desk.looks).toBe(1)
   })
 
   it('wakes what it holds', async () => {
