@@ -1,13 +1,16 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
+import { ByteBudget } from '../../src/core/byte-budget.ts'
 import { MAX_UNINDEXED_EVENTS, SEARCH_OVERLAP } from '../../src/domain/limits/search.ts'
-import type { EventCache } from '../../src/domain/rooms/room/event-cache.ts'
+import { createEventCache, type EventCache } from '../../src/domain/rooms/room/event-cache.ts'
 import type { RoomEvent } from '../../src/domain/rooms/room/room-event.ts'
 import { createSearchIndex, type SearchIndex } from '../../src/domain/search/search-index.ts'
 import { createSearchSignals, type SearchSignals } from '../../src/domain/search/search-signals.ts'
-import { setSearchPosition } from '../../src/store/events/search.ts'
+import type { Database } from '../../src/store/db/db.ts'
+import { searchPosition, setSearchPosition } from '../../src/store/events/search.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const POSITION = 1_000_000
 const { config } = loadConfig({ values: { server_name: 'here.test' }, directory: '.' })
@@ -41,4 +44,30 @@ test('more messages than may wait are read from the database later, from where t
   const commits = 4 * MAX_UNINDEXED_EVENTS
   for (let count = 0; count < commits; count++) searchSignals.committed([message(++newest)], [], [])
   expect(index.behind()).toBe(commits + SEARCH_OVERLAP)
+})
+
+test('a pause while the database is read leaves the position where reading was, whatever comes meanwhile', async () => {
+  const { db } = database
+  let reads = 0
+  const bulk: Database['bulk'] = {
+    async query(text, values) {
+      const rows = await db.bulk.query<never>(text, values)
+      reads += 1
+      searchSignals.committed([message(++newest)], [], [])
+      paused.setPaused(true)
+      return rows
+    },
+  }
+  const events = createEventCache({ db, budget: new ByteBudget(1_000_000) })
+  const paused = createSearchIndex({
+    base: { config, db: { ...db, bulk }, log: pino({ level: 'silent' }) },
+    roomBase: { events, searchSignals },
+    rooms: { position: () => newest },
+  })
+  paused.setPaused(true)
+  await paused.start?.()
+  paused.setPaused(false)
+  await waitUntil('it to read', () => reads > 0)
+  await paused.stop?.()
+  expect(await searchPosition(db)).toBe(POSITION)
 })

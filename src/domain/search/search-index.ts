@@ -75,7 +75,11 @@ export function createSearchIndex(parts: {
 
   async function follow(): Promise<void> {
     while (!pausing.isStopped()) {
-      if (backlog.isBehind) await catchUp()
+      if (backlog.isBehind) {
+        await catchUp()
+        // If a pause cut it short, the position must stay where it is.
+        continue
+      }
       const ids = [...waitingIds]
       waitingIds = new Set()
       for (const { nid } of (await events.loadByIds(ids)).values()) backlog.add(nid)

@@ -68,7 +68,11 @@ export function createDirectoryIndex(parts: {
 
   async function follow(): Promise<void> {
     while (!pausing.isStopped()) {
-      if (backlog.isBehind) await catchUp()
+      if (backlog.isBehind) {
+        await catchUp()
+        // If a pause cut it short, the position must stay where it is.
+        continue
+      }
       const some = backlog.take(DIRECTORY_BATCH)
       if (some.length === 0) return
       await enter(some, Math.max(...some))
