@@ -163,6 +163,8 @@ async function start(host: Host, { live, serverLog, read, flags, signal, parent 
       standBy: {
         signal,
         began() {
+          // It holds syncs from now on, perhaps for weeks.
+          releaseOnceSettled()
           notifyReady(host.env, log, 'standing by')
           parent?.up({ isServing: false, port: config.listen.port, httpsPorts: config.https.ports })
         },
