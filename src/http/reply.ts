@@ -88,9 +88,12 @@ function retryAfter(extra: JsonObject): string | undefined {
   return typeof ms === 'number' ? String(Math.max(1, Math.ceil(ms / 1000))) : undefined
 }
 
-/** Whether a person looks at the answer: browsers say that they would like a page. */
+/**
+ * Whether a person looks at the answer: browsers that open a page say that they would like one, also as XHTML. Some libraries for programs
+ * name HTML alone, as that of Java does by itself.
+ */
 export function isBrowser({ accept = '' }: IncomingHttpHeaders): boolean {
-  return /\btext\/html\b/i.test(accept)
+  return /\btext\/html\b.*\bapplication\/xhtml\+xml\b/i.test(accept)
 }
 
 /**

@@ -203,7 +203,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 }
 
 /** What programs ask, whatever they say they would like. */
-const INTERFACES = /^\/(?:_matrix|_proto|_synapse|\.well-known)\//
+const INTERFACES = /^\/(?:_matrix|_proto|_synapse|\.well-known|_hearth\/(?:admin|livekit))\//
 
 function pageFor({ url, headers }: FastifyRequest, { errorPage }: ServerOptions) {
   if (errorPage === undefined || INTERFACES.test(url) || !isBrowser(headers)) return undefined

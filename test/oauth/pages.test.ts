@@ -3,6 +3,9 @@ import type { Json } from '../support/api.ts'
 import { type Browsing, hiddenOf, type Page } from '../support/browsing.ts'
 import { addressOf, allow, answerIn, type OauthWorld, openOauthWorld, requestOf } from './world.ts'
 
+/** What browsers say when they open a page. */
+const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*', 'accept-language': 'en' }
+
 let world: OauthWorld
 let client: string
 
@@ -178,7 +181,7 @@ describe('the reason of a refusal', () => {
   it('is for the people who make the app: in English, and marked so for readers of other pages', async () => {
     const address = addressOf(world, requestOf(client, { redirect_uri: 'https://evil.example/<b>' }))
     const open = async (language: string): Promise<string> =>
-      (await fetch(address, { headers: { accept: 'text/html', 'accept-language': language } })).text()
+      (await fetch(address, { headers: { ...BROWSER, 'accept-language': language } })).text()
     const german = await open('de')
     expect(german).toContain('<html lang="de"')
     expect(german).toMatch(/Der technische Grund, auf Englisch: <code lang="en">invalid_redirect_uri: [^<]+<\/code>/)
@@ -189,7 +192,7 @@ describe('the reason of a refusal', () => {
 describe('an error', () => {
   it('is a page in their language for people in a browser, and JSON for apps', async () => {
     const address = `${world.origin}/_hearth/account/sign-in?next=a&next=b`
-    const page = await fetch(address, { headers: { accept: 'text/html,*/*', 'accept-language': 'de' } })
+    const page = await fetch(address, { headers: { ...BROWSER, 'accept-language': 'de' } })
     expect(page.status).toBe(400)
     expect(page.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     const text = await page.text()
@@ -198,8 +201,6 @@ describe('an error', () => {
     const json = await fetch(address, { headers: { accept: 'application/json' } })
     expect([json.status, await json.json()]).toEqual([400, expect.objectContaining({ errcode: 'M_INVALID_PARAM' })])
   })
-
-  const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*', 'accept-language': 'en' }
 
   it.each([
     ['GET', '/nothing', 404, 'There is nothing at this address.'],
@@ -221,8 +222,21 @@ describe('an error', () => {
     '/_proto/client/v3/nothing',
     '/_synapse/admin/v1/nothing',
     '/.well-known/none',
+    '/_hearth/admin/v1/nothing',
+    '/_hearth/livekit/nothing',
   ])('is JSON where programs ask, whatever they would like: %s', async (path) => {
     const answer = await fetch(world.origin + path, { headers: BROWSER })
     expect([answer.status, ((await answer.json()) as Json).errcode]).toEqual([404, 'M_UNRECOGNIZED'])
+  })
+
+  it.each([
+    ['/_hearth/oauth/register', 400],
+    ['/_matrix/client/unstable/hearth/validate/register/email/submitToken', 400],
+    ['/_hearth/nothing', 404],
+  ])('is JSON for programs whose library asks for HTML by itself: %s', async (path, status) => {
+    const headers = { accept: 'text/html, image/gif, image/jpeg, */*; q=0.2', 'content-type': 'application/json' }
+    const answer = await fetch(world.origin + path, { method: 'POST', headers, body: '{' })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([status, 'application/json'])
+    expect(await answer.json()).toHaveProperty('errcode')
   })
 })

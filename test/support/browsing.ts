@@ -46,7 +46,7 @@ export class Browsing {
       const cookie = this.#cookiesFor(url)
       const answer = await fetch(url, {
         redirect: 'manual',
-        headers: { ...headers, cookie, accept: 'text/html' },
+        headers: { ...headers, cookie, accept: 'text/html,application/xhtml+xml' },
         ...(body && { method: 'POST', body }),
       })
       this.#keep(answer)
