@@ -104,6 +104,7 @@ class GatheredWakes {
 function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], socket: Duplex, head: Buffer): boolean {
   /** What is written in this tick. */
   let due: Buffer[] = []
+  let dueBytes = 0
   const gathered = new GatheredWakes()
   /** Wakes are numbered by their order. */
   let wakes = 0
@@ -120,6 +121,7 @@ function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], 
 
   function send(frame: Buffer): void {
     due.push(frame)
+    dueBytes += frame.length
     schedule()
   }
 
@@ -140,13 +142,16 @@ function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], 
     takeWakes()
     socket.write(due.length === 1 ? due[0]! : Buffer.concat(due))
     due = []
+    dueBytes = 0
   }
+
+  const isFull = (): boolean => socket.writableLength + dueBytes > MAX_NEWS_BACKLOG_BYTES
 
   function lookAt(sync: NumberedSync): void {
     if (socket.destroyed) return
     const { id } = sync
     const passOn = (): void => send(frameOf('answer', JSON.stringify({ id })))
-    if (underWay >= MAX_ASKED_UNDER_WAY || socket.writableLength > MAX_NEWS_BACKLOG_BYTES) {
+    if (underWay >= MAX_ASKED_UNDER_WAY || isFull()) {
       passOn()
       return
     }
@@ -157,7 +162,8 @@ function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], 
     desk
       .look(sync, follower)
       .then((found) => {
-        if (found === undefined) return passOn()
+        // Long answers for a few must not end what all others hear.
+        if (found === undefined || isFull()) return passOn()
         const { body, ...rest } = found
         send(frameOf('answer', JSON.stringify({ id, after, ...rest }), body))
       })

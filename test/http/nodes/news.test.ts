@@ -157,6 +157,19 @@ describe('a node that follows', () => {
     expect(await quiet.answer(asked('s1', 'unknown'), 0, here)).toBe(undefined)
   })
 
+  it('goes on following while more is answered than fits', async () => {
+    await waitUntil('its connection', async () => (await bodyOf(ask('s1', 0))) !== undefined)
+    const [follower] = desk.followers
+    const long = 'x'.repeat(250_000)
+    const look = desk.look
+    desk.look = async (sync, from) => ({ ...(await look.call(desk, sync, from))!, isEmpty: false, body: long })
+    const answers = await Promise.all(Array.from({ length: 400 }, () => bodyOf(ask('s0'))))
+    // How many are passed on depends on how fast the line is.
+    expect(answers.filter((answer) => answer !== undefined && answer !== long)).toEqual([])
+    expect(answers).toContain(long)
+    expect([...desk.followers]).toEqual([follower])
+  })
+
   const ENDS: readonly (readonly [string, () => void])[] = [
     ['the other one serves no more', () => void front.retire()],
     ['the other one has lost its place', () => (isHeld = false)],
