@@ -9,6 +9,7 @@ import {
   eraseAccount,
   finishDeactivation,
   insertDeactivation,
+  isEnded,
   postponeDeactivation,
   reopenAccount,
 } from '../../store/accounts/deactivations.ts'
@@ -159,6 +160,8 @@ export function createDeactivation(deps: {
       return unbound
     },
     async reactivate({ userNid, userId }, passwordHash) {
+      // A deactivation that was given up may have left some: no session from before comes alive again.
+      if (await isEnded(db, userNid)) await devices.removeAll(userNid)
       await db.tx(async (tx) => {
         if ((await lockAccount(tx, userNid))?.deactivated_at === null) return
         if (!(await reopenAccount(tx, userNid, passwordHash))) throw stillEnding(userId)

@@ -26,6 +26,14 @@ export async function endAccount(tx: Tx, userNid: number, now: number): Promise<
   return true
 }
 
+export async function isEnded(reader: Reader, userNid: number): Promise<boolean> {
+  const rows = await reader.query(
+    'SELECT 1 AS one FROM account WHERE user_nid = $1 AND deactivated_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM deactivation WHERE user_nid = $1)',
+    [userNid],
+  )
+  return rows.length > 0
+}
+
 /**
  * Opens a deactivated account again, erased or not. The caller has locked its row. False if its deactivation is still under way.
  */

@@ -123,6 +123,18 @@ describe('an account is opened again', () => {
     expect((await reopen(hal.userId)).status).toBe(200)
   })
 
+  test('without the sessions that a deactivation left that was given up', async () => {
+    const jim = await office.person('jim')
+    const { db } = office.server.database
+    await db.tx((tx) =>
+      tx.query(
+        "UPDATE account SET deactivated_at = 1 FROM matrix_user u WHERE u.user_nid = account.user_nid AND u.user_id = '@jim:localhost'",
+      ),
+    )
+    expect((await reopen(jim.userId)).status).toBe(200)
+    expect((await office.api.request('GET', '/account/whoami', { token: jim.token })).status).toBe(401)
+  })
+
   test('by several requests at once', async () => {
     const ida = await office.person('ida')
     await deactivate(ida.userId)
