@@ -21,6 +21,8 @@ async function signInAt(world: SsoWorld, { page, open }: Tour, name: string, at 
   await open(at)
   if (!page.url().includes('/interaction/')) await page.click('.choices a')
   await signInAtProvider(page, name)
+  // The click ends where the last of its redirections begins to be shown.
+  await page.waitForLoadState('domcontentloaded')
 }
 
 /** Signing in by another service: the ways that lead to an account, and those that do not. */
