@@ -53,3 +53,14 @@ test('where the database cannot be asked others may work; and once it is stopped
   await pace.stop()
   await pace.take(BACKUP_BYTES_PER_SECOND * 3_600)
 })
+
+test('it asks again after the database could not be asked once', async () => {
+  let asked = 0
+  const pace = startPace(async () => {
+    asked += 1
+    if (asked === 1) throw new Error('away')
+    return 0
+  })
+  await waitUntil('quiet', () => mayHurry(pace), { everyMs: 300 })
+  await pace.stop()
+})

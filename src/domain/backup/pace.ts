@@ -34,13 +34,16 @@ export function startPace(countTransactions: () => Promise<number>): Pace {
   let isQuiet = false
   let next = 0
 
+  /** No number while it cannot be asked, and so no rate that is quiet. */
+  const count = () => countTransactions().catch(() => Number.NaN)
+
   async function look(): Promise<void> {
-    let [before, at] = [await countTransactions(), performance.now()]
+    let [before, at] = [await count(), performance.now()]
     while (!signal.aborted) {
       await pause(BACKUP_LOOK_EVERY_MS, undefined, { signal })
-      const [count, now] = [await countTransactions(), performance.now()]
-      isQuiet = ((count - before) / (now - at)) * 1_000 <= BACKUP_QUIET_TRANSACTIONS_PER_SECOND
-      before = count
+      const [after, now] = [await count(), performance.now()]
+      isQuiet = ((after - before) / (now - at)) * 1_000 <= BACKUP_QUIET_TRANSACTIONS_PER_SECOND
+      before = after
       at = now
     }
   }
