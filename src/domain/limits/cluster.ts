@@ -50,6 +50,8 @@ export const STANDBY_MEMORY_BYTES = 64 * 1024 * 1024
  */
 export const MAX_STANDBY_ROOM_BYTES = 256 * 1024
 export const LARGE_ROOMS_REMEMBERED = 10_000
+/** By so many messages a room in the memory of such a node moves on; with more, it is read anew. */
+export const MAX_EVENTS_MOVED_ON = 32
 /** Longer answers are made where they are served, in pieces. */
 export const MAX_STANDBY_ANSWER_BYTES = 1024 * 1024
 /** Connections of such a node for scans; small reads have one of their own. */

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ByteBudget } from '../../../src/core/byte-budget.ts'
 import type { RoomId, ServerName } from '../../../src/core/ids.ts'
+import { MAX_EVENTS_MOVED_ON } from '../../../src/domain/limits/cluster.ts'
 import { createCurrentRooms } from '../../../src/domain/rooms/read/current-rooms.ts'
 import type { Room } from '../../../src/domain/rooms/room/room.ts'
 import { OnlyWhereServed } from '../../../src/domain/standby/only-where-served.ts'
 import { type Database, openDatabase } from '../../../src/store/db/db.ts'
-import { type Account, type Api, createRoom, join, openApi, register } from '../../support/api.ts'
+import { type Account, type Api, createRoom, join, openApi, register, sendText } from '../../support/api.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
 import { SOURCES } from '../../support/sources.ts'
 import { waitUntil } from '../../support/wait.ts'
@@ -27,6 +28,8 @@ afterAll(async () => {
   await api.close()
   await server.close()
 })
+
+const url = (more: string) => `/rooms/${encodeURIComponent(room)}/${more}`
 
 const setTopic = (topic: string) =>
   api.call('PUT', `/rooms/${encodeURIComponent(room)}/state/m.room.topic/`, { token: alice.token, body: { topic } })
@@ -70,6 +73,65 @@ describe('a room at a node that stands by', () => {
     const [one, other] = await Promise.all([find(room), find(room)])
     expect(one).not.toBe(first)
     expect(other).toBe(one)
+    expect(loads()).toBe(2)
+  })
+
+  it('moves on by messages', async () => {
+    const { find, loads } = roomsWith()
+    const copy = await find(room)
+    const eventId = await sendText(api, alice.token, room, 'm1', 'one')
+    const moved = await find(room)
+    expect(moved).toBe(copy)
+    expect(moved?.committed.version).toBe(await headVersion())
+    expect(moved?.timeline.newest?.nid).toBe(moved?.committed.nid)
+    expect(moved?.fact(moved.committed.nid)?.id).toBe(eventId)
+    expect(moved?.committed.extremities.map(({ id }) => id)).toEqual([eventId])
+    await Promise.all(Array.from({ length: 10 }, (_, n) => sendText(api, alice.token, room, `more${n}`, `${n}`)))
+    const found = await Promise.all(Array.from({ length: 5 }, () => find(room)))
+    expect(new Set(found)).toEqual(new Set([copy]))
+    expect(copy?.committed.version).toBe(await headVersion())
+    expect(loads()).toBe(1)
+  })
+
+  it('knows after moving on that a message relates to another', async () => {
+    const { find, loads } = roomsWith()
+    const target = await sendText(api, alice.token, room, 'target', 'what do you think?')
+    const copy = await find(room)
+    const [event] = await copy!.eventsAt([{ nid: copy!.committed.nid, pos: 0, streamPos: 0, notifiable: 0 }])
+    expect(event).toMatchObject({ id: target, hasRelations: false })
+    const body = { 'm.relates_to': { rel_type: 'm.annotation', event_id: target, key: 'yes' } }
+    await api.call('PUT', url('send/m.reaction/yes'), { token: alice.token, body })
+    expect(await find(room)).toBe(copy)
+    expect(event?.hasRelations).toBe(true)
+    expect(loads()).toBe(1)
+  })
+
+  const WRITES: Readonly<Record<string, (eventId: string) => Promise<unknown>>> = {
+    'a redaction': (eventId) => {
+      const path = url(`redact/${encodeURIComponent(eventId)}/gone`)
+      return api.call('PUT', path, { token: alice.token, body: {} })
+    },
+    'a piece of state': () => setTopic('another'),
+    'too many messages': async () => {
+      for (let n = 0; n < MAX_EVENTS_MOVED_ON; n++) await sendText(api, alice.token, room, `many${n}`, `${n}`)
+    },
+    'a write that brings no message': () =>
+      server.database.db.tx((tx) =>
+        tx.query('UPDATE room SET head_version = head_version + 1 WHERE room_id = $1', [room]),
+      ),
+    'a purge': () =>
+      server.database.db.tx((tx) => tx.query('UPDATE room SET purged_to = 1 WHERE room_id = $1', [room])),
+  }
+
+  it.each(Object.keys(WRITES))('is read anew after %s, whatever came beside it', async (what) => {
+    const { find, loads } = roomsWith()
+    const eventId = await sendText(api, alice.token, room, `before ${what}`, 'before')
+    const copy = await find(room)
+    await WRITES[what]!(eventId)
+    await sendText(api, alice.token, room, `after ${what}`, 'after')
+    const now = await find(room)
+    expect(now).not.toBe(copy)
+    expect(now?.committed.version).toBe(await headVersion())
     expect(loads()).toBe(2)
   })
 

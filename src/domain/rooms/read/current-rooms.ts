@@ -2,13 +2,15 @@ import { createCache } from '../../../core/cache.ts'
 import type { RoomId } from '../../../core/ids.ts'
 import type { Database } from '../../../store/db/db.ts'
 import { perTick } from '../../../store/db/per-tick.ts'
+import { readRoomNews } from '../../../store/rooms/room-news.ts'
 import { findRoomStamps, type RoomStamp } from '../../../store/rooms/room-stamps.ts'
-import { LARGE_ROOMS_REMEMBERED, MAX_STANDBY_ROOM_BYTES } from '../../limits/cluster.ts'
+import { LARGE_ROOMS_REMEMBERED, MAX_EVENTS_MOVED_ON, MAX_STANDBY_ROOM_BYTES } from '../../limits/cluster.ts'
 import { OnlyWhereServed } from '../../standby/only-where-served.ts'
 import { createEventCache, type EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import { createRoomLoader, type RoomLoaderParts } from '../room/room-loader.ts'
 import type { RoomMemory } from '../room/room-memory.ts'
+import { moveOn } from './moving-on.ts'
 
 /** A version of a room, and when it was read: after a lost connection, the database may use the same version for another write. */
 interface Version {
@@ -18,10 +20,12 @@ interface Version {
 
 /** A room as it was after one write of it, with everything that was read of it since. */
 export interface CurrentRoom<View> {
-  readonly version: string
+  readonly era: number
   readonly room: Room
   readonly events: EventCache
   readonly view: View
+  /** Set while its newer messages are read. */
+  moving?: Promise<void> | undefined
 }
 
 export interface CurrentRoomParts<View> {
@@ -35,12 +39,15 @@ export interface CurrentRoomParts<View> {
 const VIEW_BYTES = 4_000
 /** A room that is written while it is read is read again so often. */
 const MAX_LOADS = 3
+/** A request may meet a copy that moves on by what was read before the write that the request must see. */
+const MAX_MOVES = 2
 
 /**
  * Rooms as a node that stands by reads them. It hears of no write, so each request first asks the database for the version of the room's
- * head, which every write of the room raises. What is in memory of the room is kept under that version: under another one, it is another
- * room, of which all is read anew. So nothing that was read before a write is shown after it. Nor is anything that was read before a
- * connection to the database was lost: another server may answer then, on which the last writes never happened.
+ * head, which every write of the room raises. What is in memory of the room is kept under that version. If only messages came since, the
+ * copy moves on by them; otherwise it is another room, of which all is read anew. So nothing that was read before a write is shown after it.
+ * Nor is anything that was read before a connection to the database was lost: another server may answer then, on which the last writes
+ * never happened.
  *
  * @returns what reads the room; undefined if this server does not know the room
  * @throws OnlyWhereServed for a room whose members are still being fetched, and for one that is large or is written too often
@@ -76,15 +83,15 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
       const isLarge = room.bytes > MAX_STANDBY_ROOM_BYTES
       // Also one that is written so often that no copy of it is ever true.
       if (isLarge) large.set(room.nid, true)
-      if (textOf(after) === textOf(version)) return keep(room, textOf(version), events)
+      if (textOf(after) === textOf(version)) return keep(room, version.era, events)
       if (isLarge) break
       version = after
     }
     throw new OnlyWhereServed('the room is written too often to be read here')
   }
 
-  function keep(room: Room, version: string, events: EventCache): CurrentRoom<View> {
-    const current = { version, room, events, view: viewOf(room, events) }
+  function keep(room: Room, era: number, events: EventCache): CurrentRoom<View> {
+    const current = { era, room, events, view: viewOf(room, events) }
     // Nobody begins to read the older copy any more.
     copies.peek(room.nid)?.events.forgetAll()
     copies.set(room.nid, current)
@@ -101,16 +108,41 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
     return promise
   }
 
+  async function readNews(known: CurrentRoom<View>): Promise<void> {
+    const { era, room, events } = known
+    const news = await readRoomNews(db, room.nid, room.committed.pos, MAX_EVENTS_MOVED_ON + 1)
+    if (db.era() !== era || !moveOn(room, events, news)) return
+    copies.grown(room.nid, known)
+  }
+
+  /** @returns whether the copy shows what was written up to this version */
+  async function movesOn(known: CurrentRoom<View>, version: Version): Promise<boolean> {
+    for (let moves = 0; moves < MAX_MOVES && known.era === version.era; moves++) {
+      known.moving ??= readNews(known).finally(() => {
+        known.moving = undefined
+      })
+      await known.moving
+      if (isTrue(known, version)) return true
+    }
+    return false
+  }
+
   return async (roomId) => {
     const version = await versionOf(roomId)
     if (version === undefined) return undefined
     const { stamp } = version
     if (stamp.lacks_members) throw new OnlyWhereServed('the members of the room are still being fetched')
     const known = copies.get(stamp.room_nid)
-    if (known?.version === textOf(version)) return known.view
+    if (known && (isTrue(known, version) || (await movesOn(known, version)))) return known.view
     if (large.get(stamp.room_nid)) throw new OnlyWhereServed('the room is too large to be read again after each write')
     return (await loadOnce(version)).view
   }
+}
+
+function isTrue({ era, room }: CurrentRoom<unknown>, version: Version): boolean {
+  const { head_version, purged_to } = version.stamp
+  if (era !== version.era || room.purgedTo !== (purged_to ?? Number.NEGATIVE_INFINITY)) return false
+  return room.committed.version >= head_version
 }
 
 function textOf({ era, stamp: { room_nid, head_version, purged_to } }: Version): string {
