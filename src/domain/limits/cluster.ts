@@ -45,12 +45,12 @@ export const LONGEST_ANSWERS_MS = 15_000
 /** Bytes of rooms and events in the memory of a node that stands by. */
 export const STANDBY_MEMORY_BYTES = 64 * 1024 * 1024
 /**
- * A larger room is read where it is served: what is in memory of a room is read anew after each write of it. Some thousand members are as
- * much; so many such rooms are remembered.
+ * A larger room is read where it is served: what is in memory of a room is read anew after redactions and other writes that are no new events.
+ * Ten thousand members are as much; so many such rooms are remembered.
  */
-export const MAX_STANDBY_ROOM_BYTES = 256 * 1024
+export const MAX_STANDBY_ROOM_BYTES = 1024 * 1024
 export const LARGE_ROOMS_REMEMBERED = 10_000
-/** By so many messages a room in the memory of such a node moves on; with more, it is read anew. */
+/** By so many events a room in the memory of such a node moves on; with more, it is read anew. */
 export const MAX_EVENTS_MOVED_ON = 32
 /** Longer answers are made where they are served, in pieces. */
 export const MAX_STANDBY_ANSWER_BYTES = 1024 * 1024

@@ -24,7 +24,7 @@ export interface CurrentRoom<View> {
   readonly room: Room
   readonly events: EventCache
   readonly view: View
-  /** Set while its newer messages are read. */
+  /** Set while its newer events are read. */
   moving?: Promise<void> | undefined
 }
 
@@ -44,8 +44,8 @@ const MAX_MOVES = 2
 
 /**
  * Rooms as a node that stands by reads them. It hears of no write, so each request first asks the database for the version of the room's
- * head, which every write of the room raises. What is in memory of the room is kept under that version. If only messages came since, the
- * copy moves on by them; otherwise it is another room, of which all is read anew. So nothing that was read before a write is shown after it.
+ * head, which every write of the room raises. What is in memory of the room is kept under that version. If only new events came since,
+ * the copy moves on by them; otherwise it is another room, of which all is read anew. So nothing that was read before a write is shown after it.
  * Nor is anything that was read before a connection to the database was lost: another server may answer then, on which the last writes
  * never happened.
  *
@@ -109,10 +109,9 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
   }
 
   async function readNews(known: CurrentRoom<View>): Promise<void> {
-    const { era, room, events } = known
+    const { era, room } = known
     const news = await readRoomNews(db, room.nid, room.committed.pos, MAX_EVENTS_MOVED_ON + 1)
-    if (db.era() !== era || !moveOn(room, events, news)) return
-    copies.grown(room.nid, known)
+    if (db.era() === era && (await moveOn(known, news, serverName))) copies.grown(room.nid, known)
   }
 
   /** @returns whether the copy shows what was written up to this version */
