@@ -65,7 +65,7 @@ async function serveAlone(options: ServerOptions, connections: Connections): Pro
   const { context, app } = await buildServer(options)
   try {
     const listeners = await listenForClients(app, { app, config, certificate, connections })
-    return running(options, { context, app, listeners, front: undefined })
+    return running(options, { context, app, listeners, connections, front: undefined })
   } catch (error) {
     await app.close()
     await context.close()
@@ -98,7 +98,7 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
       await app.ready()
       front.serve(app.routing, context.isHeld, context.syncDesk)
       listeners ??= await listen()
-      return running(options, { context, app, listeners, front })
+      return running(options, { context, app, listeners, connections, front })
     } catch (error) {
       await app.close()
       await context.close()
@@ -108,7 +108,7 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
     if (error instanceof StandByEnded) {
       health.enter('draining')
       const { farewellMs, connection } = options
-      await stopStandingBy({ front, servers: servers(), connection, farewellMs })
+      await stopStandingBy({ front, servers: servers(), connections, connection, farewellMs })
     }
     for (const server of servers()) {
       server.close()
@@ -151,11 +151,13 @@ interface Built {
   readonly context: Context
   readonly app: FastifyInstance
   readonly listeners: ClientListeners
+  readonly connections: Connections
   /** What stands before everything else in a cluster. */
   readonly front: Front | undefined
 }
 
-function running(options: ServerOptions, { context, app, listeners, front }: Built): RunningServer {
+function running(options: ServerOptions, built: Built): RunningServer {
+  const { context, app, listeners, connections, front } = built
   const { health, certificate } = options
   certificate?.onChange(listeners.useCertificate)
   context.listening?.()
@@ -179,8 +181,8 @@ function running(options: ServerOptions, { context, app, listeners, front }: Bui
       health.enter('draining')
       const { farewellMs, connection } = options
       const servers = [...listeners.servers, ...(front === undefined ? [] : [front.server])]
-      if (front === undefined || options.isLast?.()) await stopAlone({ servers, app, context, farewellMs })
-      else await handOver({ servers, app, context, farewellMs, front, connection })
+      if (front === undefined || options.isLast?.()) await stopAlone({ servers, connections, app, context, farewellMs })
+      else await handOver({ servers, connections, app, context, farewellMs, front, connection })
     },
   }
 }

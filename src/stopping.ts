@@ -12,6 +12,7 @@ import {
   NODE_LOOK_MS,
   NODE_SUCCESSION_MS,
 } from './domain/limits/cluster.ts'
+import type { Connections } from './http/connections.ts'
 import type { Front } from './http/nodes/front.ts'
 import { findNode, isSucceeded } from './store/cluster/nodes.ts'
 import { openDatabase, type Reader } from './store/db/db.ts'
@@ -20,6 +21,7 @@ import { WRITER } from './store/db/writer-lock.ts'
 export interface StoppingParts {
   /** Everything that listens. */
   readonly servers: readonly HttpServer[]
+  readonly connections: Pick<Connections, 'endSilent'>
   readonly app: FastifyInstance
   readonly context: Context
   /** How long answers tell clients to close their connections, so that no request is cut off on its way. */
@@ -32,10 +34,11 @@ const DRAIN_MS = 7_000
 const ANSWERS_LOOK_MS = 50
 
 /** Stops a process alone: it stops listening, waits until all requests are answered, and closes everything. */
-export async function stopAlone({ servers, app, context, farewellMs = FAREWELL_MS }: StoppingParts): Promise<void> {
+export async function stopAlone(parts: StoppingParts): Promise<void> {
+  const { servers, app, context, farewellMs = FAREWELL_MS } = parts
   sayFarewell(servers)
   await delay(farewellMs)
-  await endConnections(servers, {
+  await endConnections(parts, {
     begun() {
       const closed = app.close()
       context.drain()
@@ -81,6 +84,7 @@ export interface PassingParts {
   readonly front: Front
   /** Everything that listens. */
   readonly servers: readonly HttpServer[]
+  readonly connections: Pick<Connections, 'endSilent'>
   /** Of the database. */
   readonly connection: ClientConfig
   readonly farewellMs?: number | undefined
@@ -99,7 +103,7 @@ export async function stopStandingBy(parts: PassingParts): Promise<void> {
  * @param begun when it began to stop, by `performance.now()`
  */
 async function endPassing(parts: PassingParts, begun: number): Promise<void> {
-  const { front, servers, connection, farewellMs = NODE_FAREWELL_MS } = parts
+  const { front, connection, farewellMs = NODE_FAREWELL_MS } = parts
   const db = openDatabase({ connection, poolSize: 1 })
   const began = performance.now()
   const until = begun + farewellMs
@@ -121,7 +125,7 @@ async function endPassing(parts: PassingParts, begun: number): Promise<void> {
     await db.close()
   }
   front.finish()
-  await endConnections(servers)
+  await endConnections(parts)
 }
 
 /** Where the node that serves listens, and whether there is one at all, or one that stands by. */
@@ -145,11 +149,14 @@ function sayFarewell(servers: readonly HttpServer[]): void {
  * @param framework closes its own server itself, and hears that no new connection comes
  */
 async function endConnections(
-  servers: readonly HttpServer[],
+  { servers, connections }: Pick<StoppingParts, 'servers' | 'connections'>,
   framework?: { readonly ownServer: HttpServer; begun(): PromiseLike<unknown> },
 ): Promise<void> {
   // A connection whose last request was a long poll becomes idle only now and then; Node closes those of the moment only.
-  const sweep = setInterval(() => servers.map((server) => server.closeIdleConnections()), 50)
+  const sweep = setInterval(() => {
+    for (const server of servers) server.closeIdleConnections()
+    connections.endSilent()
+  }, 50)
   const impatience = setTimeout(() => servers.map((server) => server.closeAllConnections()), DRAIN_MS)
   const others = servers.filter((server) => server !== framework?.ownServer)
   const closed = others.map((server) => new Promise((resolve) => server.close(resolve)))

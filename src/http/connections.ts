@@ -11,6 +11,8 @@ import { noteQueued } from './queued-answers.ts'
 export interface Connections {
   /** @param isBehindProxy whether connections from this machine may be a reverse proxy, which serves many clients */
   bound(server: Server, isBehindProxy: boolean): void
+  /** Ends those that have never sent anything: Node counts them among the busy ones. */
+  endSilent(): void
 }
 
 export interface ConnectionBounds {
@@ -52,15 +54,19 @@ export function createConnections(
     note(reason)
   }
 
-  /** Ends the oldest connection that has never sent anything. Connections that have are removed from the list here. */
-  function makeRoom(): boolean {
+  /** The oldest connection that has never sent anything. Connections that have are removed from the list here. */
+  function takeSilent(): Socket | undefined {
     for (const socket of silent) {
       silent.delete(socket)
-      if (socket.bytesRead > 0 || socket.destroyed) continue
-      end(socket, 'made room')
-      return true
+      if (socket.bytesRead === 0 && !socket.destroyed) return socket
     }
-    return false
+    return undefined
+  }
+
+  function makeRoom(): boolean {
+    const socket = takeSilent()
+    if (socket !== undefined) end(socket, 'made room')
+    return socket !== undefined
   }
 
   function enter(socket: Socket, key: string | undefined): void {
@@ -93,6 +99,9 @@ export function createConnections(
         ended.add(socket)
         note('silent')
       })
+    },
+    endSilent() {
+      for (let socket = takeSilent(); socket !== undefined; socket = takeSilent()) socket.destroy()
     },
   }
 }

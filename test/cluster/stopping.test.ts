@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createMetrics } from '../../src/domain/metrics.ts'
-import { createConnections } from '../../src/http/connections.ts'
+import { type Connections, createConnections } from '../../src/http/connections.ts'
 import { type Front, openFront } from '../../src/http/nodes/front.ts'
 import { stopStandingBy } from '../../src/stopping.ts'
 import { isSucceeded, leaveNode, takeNode } from '../../src/store/cluster/nodes.ts'
@@ -26,17 +26,26 @@ afterEach(async () => {
   await database.drop()
 })
 
-async function openNode(): Promise<{ front: Front; clients: Server; url: string; asked: () => number }> {
+interface Node {
+  readonly front: Front
+  readonly connections: Connections
+  readonly clients: Server
+  readonly url: string
+  asked(): number
+}
+
+async function openNode(): Promise<Node> {
   let asked = 0
   const log = pino({ level: 'silent' })
+  const connections = createConnections(
+    { inAll: 1000, perAddress: 1000, trustedProxies: [] },
+    { metrics: createMetrics({ version: '0', node: '' }).arrivals, log },
+  )
   const front = await openFront({
     secret: 'the secret of the nodes of this test',
     host: '127.0.0.1',
     port: 0,
-    connections: createConnections(
-      { inAll: 1000, perAddress: 1000, trustedProxies: [] },
-      { metrics: createMetrics({ version: '0', node: '' }).arrivals, log },
-    ),
+    connections,
     now: Date.now,
     log,
     answersItself: () => false,
@@ -52,7 +61,8 @@ async function openNode(): Promise<{ front: Front; clients: Server; url: string;
       },
     })
   opened.push(front)
-  return { front, clients, url: `http://127.0.0.1:${(clients.address() as AddressInfo).port}`, asked: () => asked }
+  const url = `http://127.0.0.1:${(clients.address() as AddressInfo).port}`
+  return { front, connections, clients, url, asked: () => asked }
 }
 
 it('a node that stops does not end while a request waits for one that has the place and is about to serve', async () => {
@@ -66,6 +76,7 @@ it('a node that stops does not end while a request waits for one that has the pl
   const over = stopStandingBy({
     front: second.front,
     servers: [second.clients],
+    connections: second.connections,
     connection: database.connection,
     farewellMs: 0,
   }).then(() => {

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { pino } from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
-import { type ConnectionBounds, createConnections } from '../../src/http/connections.ts'
+import { type ConnectionBounds, type Connections, createConnections } from '../../src/http/connections.ts'
 import { answerBrokenRequest } from '../../src/http/server.ts'
 import { openRequest } from '../support/raw-request.ts'
 import { startServer } from '../support/server.ts'
@@ -17,6 +17,7 @@ afterEach(() => {
 
 interface Bounded {
   readonly server: Server
+  readonly connections: Connections
   readonly metrics: Metrics
   readonly lines: string[]
   /** A connection, and whether it was ended by the other side. */
@@ -48,6 +49,7 @@ async function bounded(bounds: Partial<ConnectionBounds>, isBehindProxy = false)
   })
   return {
     server,
+    connections,
     metrics,
     lines,
     open(localAddress = '127.0.0.1') {
@@ -119,6 +121,21 @@ describe('A9: connections', () => {
     const late = open()
     await waitUntil('the end of the fourth', late.isEnded)
     expect(await count()).toBe(3)
+  })
+
+  test('that have sent nothing are not waited for when the server stops, and those that have begun to are', async () => {
+    const { open, count, server, connections } = await bounded({}, true)
+    server.headersTimeout = 60_000
+    const talking = open()
+    const heard = new Promise<Socket>((resolve) => server.once('connection', resolve))
+    talking.socket.write('GET / HT')
+    const there = await heard
+    await waitUntil('half a request', () => there.bytesRead > 0)
+    const silent = many(3, open)
+    await waitUntil('all four', async () => (await count()) === 4)
+    connections.endSilent()
+    await waitUntil('the end of the others', () => silent.every(({ isEnded }) => isEnded()))
+    expect([await count(), talking.isEnded()]).toEqual([1, false])
   })
 
   test('E1: that say nothing each end by themselves, and the log says it once', async () => {
