@@ -14,6 +14,9 @@ import {
   STANDBY_MEMORY_BYTES,
   STANDBY_POOL_SIZE,
 } from './domain/limits/cluster.ts'
+import type { MediaStore } from './domain/media/media-store.ts'
+import { openMediaStore } from './domain/media/open-store.ts'
+import { createStandbyMedia } from './domain/media/standby-media.ts'
 import { onceAMinute } from './domain/once-a-minute.ts'
 import { createPushRuleReader } from './domain/push/rule-edits.ts'
 import { lookUpRulesets } from './domain/push/rules.ts'
@@ -59,7 +62,8 @@ export async function openStandingBy(options: ContextOptions, passOn: Front['pas
   const { clock = Date, config, connection, log, metrics, tracing } = options
   const db = openDatabase({ connection, poolSize: STANDBY_POOL_SIZE, readsOnly: true })
   const { budget, close: forget } = openRoomMemory(STANDBY_MEMORY_BYTES)
-  const services = standbyServices({ config, db, clock, budget })
+  const { store, close: closeStore } = openMediaStore({ config, log })
+  const services = standbyServices({ config, db, clock, budget, store })
   const addressOf = addressReader(config.trusted_proxies)
   const compression = createCompression(addressOf)
   const bodies = new WeakMap<IncomingMessage, Buffer>()
@@ -114,6 +118,7 @@ export async function openStandingBy(options: ContextOptions, passOn: Front['pas
       await app.close()
       forget()
       rest.close()
+      await closeStore()
       await db.close()
     },
   }
@@ -124,10 +129,12 @@ function standbyServices({
   db,
   clock,
   budget,
+  store,
 }: Pick<StandbyServices, 'config'> & {
   readonly db: Database
   readonly clock: NonNullable<ContextOptions['clock']>
   readonly budget: ReturnType<typeof openRoomMemory>['budget']
+  readonly store: MediaStore
 }): StandbyServices {
   const pushRules = lookUpRulesets({ db })
   return {
@@ -149,6 +156,7 @@ function standbyServices({
     admin: { operators: createOperators({ db, clock, sessions: { find: () => undefined } }) },
     devices: createDeviceReader({ db }),
     filters: createFilters({ db }),
+    media: createStandbyMedia({ config, db, clock, store }),
   }
 }
 

@@ -1,7 +1,6 @@
 import { readByteRange } from '../core/media/byte-range.ts'
 import { writeDisposition } from '../core/media/content-disposition.ts'
-import type { FoundMedia } from '../domain/media/downloads.ts'
-import type { MediaServices } from '../domain/media/media-services.ts'
+import type { Downloads, FoundMedia } from '../domain/media/downloads.ts'
 import { type RawReply, rawReply } from './endpoint.ts'
 import type { Wire } from './request.ts'
 
@@ -20,7 +19,7 @@ const CACHING = 'max-age=86400, immutable'
 /** Sends a file, or the requested range of it, or 304 if the client has it already. */
 export async function mediaReply(
   request: Pick<Wire, 'header'>,
-  media: MediaServices,
+  media: { readonly downloads: Pick<Downloads, 'open'> },
   found: FoundMedia,
   isPublic: boolean,
 ): Promise<RawReply> {

@@ -92,11 +92,11 @@ export function createDownloads(deps: {
     return findMedia(db, mxc.server, mxc.mediaId)
   }
 
-  /** At most once a day for each file, and without delaying the download. */
-  function sawToday({ media_nid, seen_at }: MediaRow): void {
+  /** Without delaying the download. */
+  function sawToday(row: MediaRow): void {
     const now = clock.now()
-    if (now - seen_at < DAY_MS) return
-    db.tx((tx) => noteSeen(tx, media_nid, now)).catch((err) => log.warn({ err }, 'a look at media was not noted'))
+    if (isSeenToday(row, now)) return
+    db.tx((tx) => noteSeen(tx, row.media_nid, now)).catch((err) => log.warn({ err }, 'a look at media was not noted'))
   }
 
   /** A look at a hidden file is in the record. */
@@ -116,14 +116,21 @@ export function createDownloads(deps: {
         (row.quarantined_by === null || (await mayLook(mxc, despiteQuarantine)))
       if (!isShown || row.digest === null) throw new ProtocolError('M_NOT_FOUND', 'There is no such media.')
       sawToday(row)
-      return {
-        digest: row.digest,
-        bytes: row.bytes ?? 0,
-        contentType: row.content_type ?? UNKNOWN_TYPE,
-        fileName: row.file_name ?? undefined,
-        isRemote,
-      }
+      return foundMedia(row, row.digest, isRemote)
     },
     open: ({ digest }, range) => library.open(digest, range),
+  }
+}
+
+/** Whether a look at a file needs not be noted any more: that is done once a day. */
+export const isSeenToday = ({ seen_at }: MediaRow, now: number): boolean => now - seen_at < DAY_MS
+
+export function foundMedia(row: MediaRow, digest: Buffer, isRemote: boolean): FoundMedia {
+  return {
+    digest,
+    bytes: row.bytes ?? 0,
+    contentType: row.content_type ?? UNKNOWN_TYPE,
+    fileName: row.file_name ?? undefined,
+    isRemote,
   }
 }

@@ -2,7 +2,7 @@ import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
 import { IMAGE_HEADER_BYTES, readImageHeader } from '../../core/media/image-header.ts'
 import { type ThumbnailSize, thumbnailSizeFor } from '../../core/media/thumbnail-size.ts'
-import type { Database } from '../../store/db/db.ts'
+import type { Database, Reader } from '../../store/db/db.ts'
 import { findThumbnail, insertThumbnail } from '../../store/media/media-thumbnails.ts'
 import { MAX_IMAGE_PIXELS, MAX_REMEMBERED_FAILURES, MAX_THUMBNAIL_SOURCE_BYTES } from '../limits.ts'
 import { type Decoder, tooLarge, undecodable } from './decoder.ts'
@@ -65,11 +65,6 @@ export function createThumbnails(deps: {
     }
   }
 
-  async function known(media: FoundMedia, variant: string): Promise<FoundMedia | undefined> {
-    const row = await findThumbnail(db, media.digest, variant)
-    return row && thumbnail(media, row)
-  }
-
   async function made(media: FoundMedia, size: ThumbnailWish, variant: string, key: string): Promise<FoundMedia> {
     const failure = failures.get(key)
     if (failure !== undefined) throw failure
@@ -86,10 +81,9 @@ export function createThumbnails(deps: {
 
   return {
     async of(media, wish) {
-      const size = { ...thumbnailSizeFor(wish), isAnimated: wish.isAnimated }
-      const variant = `${size.method}-${size.width}x${size.height}${size.isAnimated ? '-animated' : ''}`
-      const found = await known(media, variant)
+      const found = await findStoredThumbnail(db, media, wish)
       if (found !== undefined) return found
+      const { size, variant } = variantOf(wish)
       const key = `${media.digest.toString('hex')} ${variant}`
       let running = underWay.get(key)
       if (running === undefined) {
@@ -101,6 +95,26 @@ export function createThumbnails(deps: {
       })
     },
   }
+}
+
+/** A thumbnail that was made before, of the size that would be made. */
+export async function findStoredThumbnail(
+  reader: Reader,
+  media: FoundMedia,
+  wish: ThumbnailWish,
+): Promise<FoundMedia | undefined> {
+  const row = await findThumbnail(reader, media.digest, variantOf(wish).variant)
+  return row && thumbnail(media, row)
+}
+
+/** What is made of an image, and the name of this in the rows. */
+function variantOf({ isAnimated, ...wanted }: ThumbnailWish): {
+  readonly size: ThumbnailWish
+  readonly variant: string
+} {
+  const { method, width, height } = thumbnailSizeFor(wanted)
+  const variant = `${method}-${width}x${height}${isAnimated ? '-animated' : ''}`
+  return { size: { method, width, height, isAnimated }, variant }
 }
 
 function thumbnail(

@@ -6,6 +6,7 @@ import type { Profiles } from '../accounts/profiles.ts'
 import type { Operators } from '../admin/operators.ts'
 import type { KeyBackups } from '../e2e/key-backups.ts'
 import type { KeyQueries } from '../keys/query.ts'
+import type { StandbyMedia } from '../media/standby-media.ts'
 import type { PushRuleEdits } from '../push/rule-edits.ts'
 import type { PushRules } from '../push/rules.ts'
 import type { StandbyRoomReader } from '../rooms/read/standby-reader.ts'
@@ -30,4 +31,5 @@ export interface StandbyServices {
   readonly admin: { readonly operators: Pick<Operators, 'isAdmin'> }
   readonly devices: Pick<Devices, 'list' | 'get'>
   readonly filters: Pick<Filters, 'get'>
+  readonly media: StandbyMedia
 }

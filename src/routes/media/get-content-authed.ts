@@ -5,6 +5,6 @@ import { HeldQuery, wishOf } from './wish-of.ts'
 
 export const getContentAuthed = endpoint(
   'GET C1/media/download/{serverName}/{mediaId}',
-  { auth: 'user', guests: true, limited: 'media', query: Type.Object(HeldQuery) },
+  { auth: 'user', anywhere: true, guests: true, limited: 'media', query: Type.Object(HeldQuery) },
   async (request, { media }) => mediaReply(request, media, await media.downloads.find(wishOf(request)), false),
 )

@@ -6,7 +6,7 @@ import { HeldQuery, wishOf } from './wish-of.ts'
 
 export const getContentOverrideNameAuthed = endpoint(
   'GET C1/media/download/{serverName}/{mediaId}/{fileName}',
-  { auth: 'user', guests: true, limited: 'media', query: Type.Object(HeldQuery) },
+  { auth: 'user', anywhere: true, guests: true, limited: 'media', query: Type.Object(HeldQuery) },
   async (request, { media }) => {
     const found = await media.downloads.find(wishOf(request))
     return mediaReply(request, media, { ...found, fileName: readFileName(request.params.fileName) }, false)

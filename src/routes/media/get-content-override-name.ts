@@ -6,7 +6,7 @@ import { OldQuery, oldWishOf } from './wish-of.ts'
 
 export const getContentOverrideName = endpoint(
   'GET M/download/{serverName}/{mediaId}/{fileName}',
-  { auth: 'optional', guests: true, limited: 'media', query: Type.Object(OldQuery) },
+  { auth: 'optional', anywhere: true, guests: true, limited: 'media', query: Type.Object(OldQuery) },
   async (request, { media, config }) => {
     const found = await media.downloads.find(oldWishOf(request, config.media.without_token === 'open'))
     const named = { ...found, fileName: readFileName(request.params.fileName) }

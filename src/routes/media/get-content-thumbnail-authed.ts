@@ -6,7 +6,13 @@ import { HeldQuery, wishOf } from './wish-of.ts'
 
 export const getContentThumbnailAuthed = endpoint(
   'GET C1/media/thumbnail/{serverName}/{mediaId}',
-  { auth: 'user', guests: true, limited: 'media', query: Type.Object({ ...ThumbnailQuery, ...HeldQuery }) },
+  {
+    auth: 'user',
+    anywhere: true,
+    guests: true,
+    limited: 'media',
+    query: Type.Object({ ...ThumbnailQuery, ...HeldQuery }),
+  },
   async (request, { media }) => {
     const found = await media.downloads.find(wishOf(request))
     const thumbnail = await media.thumbnails.of(found, thumbnailWishOf(request.query))

@@ -6,7 +6,13 @@ import { OldQuery, oldWishOf } from './wish-of.ts'
 
 export const getContentThumbnail = endpoint(
   'GET M/thumbnail/{serverName}/{mediaId}',
-  { auth: 'optional', guests: true, limited: 'media', query: Type.Object({ ...ThumbnailQuery, ...OldQuery }) },
+  {
+    auth: 'optional',
+    anywhere: true,
+    guests: true,
+    limited: 'media',
+    query: Type.Object({ ...ThumbnailQuery, ...OldQuery }),
+  },
   async (request, { media, config }) => {
     const found = await media.downloads.find(oldWishOf(request, config.media.without_token === 'open'))
     const thumbnail = await media.thumbnails.of(found, thumbnailWishOf(request.query))

@@ -5,7 +5,7 @@ import { OldQuery, oldWishOf } from './wish-of.ts'
 
 export const getContent = endpoint(
   'GET M/download/{serverName}/{mediaId}',
-  { auth: 'optional', guests: true, limited: 'media', query: Type.Object(OldQuery) },
+  { auth: 'optional', anywhere: true, guests: true, limited: 'media', query: Type.Object(OldQuery) },
   async (request, { media, config }) => {
     const found = await media.downloads.find(oldWishOf(request, config.media.without_token === 'open'))
     return mediaReply(request, media, found, request.requester === undefined)

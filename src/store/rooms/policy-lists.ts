@@ -13,6 +13,10 @@ export function listPolicyLists(reader: Reader): Promise<PolicyListRow[]> {
   return reader.query<PolicyListRow>('SELECT room_id, added_by, added_at FROM policy_list ORDER BY added_at, room_id')
 }
 
+export async function hasPolicyLists(reader: Reader): Promise<boolean> {
+  return (await reader.query('SELECT 1 AS one FROM policy_list LIMIT 1')).length > 0
+}
+
 export async function insertPolicyList(tx: Tx, row: PolicyListRow): Promise<void> {
   await tx.query(
     'INSERT INTO policy_list (room_id, added_by, added_at) VALUES ($1, $2, $3) ON CONFLICT (room_id) DO NOTHING',

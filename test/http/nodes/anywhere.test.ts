@@ -24,7 +24,7 @@ describe('what may be answered anywhere', () => {
       expect({ path, uia, streamed, recorded }).toEqual({ path })
       expect(['user', 'optional', 'none']).toContain(options.auth)
       // Attempts that guess are counted where all of them come.
-      expect([undefined, 'other']).toContain(options.limited)
+      expect([undefined, 'other', 'media']).toContain(options.limited)
     }
   })
 
