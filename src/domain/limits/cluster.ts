@@ -32,6 +32,8 @@ export const FORWARD_PATIENCE_MS = 25_000
 export const FORWARD_RETRY_MS = 50
 export const FORWARD_RETRY_MAX_MS = 1_000
 export const FORWARD_RETRIES_PER_MS = 5
+/** How long a node keeps a connection to another one that nothing is sent on: less than the listener there does. */
+export const IDLE_CONNECTION_MS = 30_000
 /** Connections to the listener for nodes that have shown no proof yet. A burst of them from another node is no longer than a backlog. */
 export const MAX_UNPROVED_CONNECTIONS = 1_024
 /** How much longer the headers of a request get when it is passed on: the proof, and an address. */
@@ -59,8 +61,9 @@ export const STANDBY_POOL_SIZE = 2
 /** How often a node that serves says so to those that follow what wakes syncs, and after which silence they pass everything on. */
 export const NEWS_HEARTBEAT_MS = 500
 export const NEWS_SILENCE_MS = 2_000
-/** How soon a node asks again to follow that could not. */
+/** How soon a node asks again to follow that could not; later each time where the other one does not know what that is. */
 export const NEWS_RETRY_MS = 250
+export const NEWS_RETRY_MAX_MS = 10_000
 /** Bytes of one piece between the two, and of those that wait to be sent: from then on syncs are passed on; at twice as many it ends. */
 export const MAX_NEWS_FRAME_BYTES = 4 * 1024 * 1024
 export const MAX_NEWS_BACKLOG_BYTES = 16 * 1024 * 1024
@@ -71,6 +74,16 @@ export const MAX_FOLLOWERS = 64
 /** Syncs that one node has the other look at: bytes of those in one piece, and how many at one time. Others are passed on. */
 export const ASKED_PIECE_BYTES = 512 * 1024
 export const MAX_ASKED_UNDER_WAY = 20_000
+/** Requests of clients that one node passes on in batches: those with a longer body, or a longer path and headers, are passed on whole. */
+export const MAX_BATCHED_BODY_BYTES = 16 * 1024
+export const MAX_BATCHED_HEAD_CHARS = 2_048
+/** Bytes of those in one piece, more or less: what is begun at once holds nobody else up. */
+export const MAX_BATCH_PIECE_BYTES = 64 * 1024
+/** How many of them are under way, and their bytes: at the node that passes them on, and, of all such nodes, at the one that serves. */
+export const MAX_BATCHED_UNDER_WAY = 4_000
+export const MAX_BATCHED_BYTES_UNDER_WAY = 8 * 1024 * 1024
+export const MAX_BATCHED_IN_ALL = 16_000
+export const MAX_BATCHED_BYTES_IN_ALL = 32 * 1024 * 1024
 /** A sync with a longer query, or a longer answer, is passed on whole. */
 export const MAX_ASKED_QUERY_CHARS = 4_096
 export const MAX_LOOKED_BYTES = 256 * 1024

@@ -1,5 +1,5 @@
 import { Agent, type ClientRequest, type RequestOptions, request } from 'node:http'
-import { LAST_ANSWERS_MS, LONGEST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
+import { IDLE_CONNECTION_MS, LAST_ANSWERS_MS, LONGEST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
 
 /** Requests on their way to the node that serves, and the connections that they share. */
 export interface Outgoing {
@@ -16,8 +16,11 @@ export interface Sent {
   heard(): void
 }
 
-export function createOutgoing(): Outgoing {
-  let agent = new Agent({ keepAlive: true })
+/** @param idleMs how long a connection is kept that nothing is sent on; shorter in tests */
+export function createOutgoing(idleMs = IDLE_CONNECTION_MS): Outgoing {
+  // The other node keeps it for longer, so that it never ends one on which a request is just being sent.
+  const connections = () => new Agent({ keepAlive: true, timeout: idleMs })
+  let agent = connections()
   let unheard = new Set<ClientRequest>()
   return {
     send(options) {
@@ -34,7 +37,7 @@ export function createOutgoing(): Outgoing {
       // What has come while this process had to wait for the processor is read first.
       setTimeout(() => setImmediate(takeBack), LAST_ANSWERS_MS).unref()
       setTimeout(() => before.destroy(), LONGEST_ANSWERS_MS).unref()
-      agent = new Agent({ keepAlive: true })
+      agent = connections()
       unheard = new Set()
     },
     giveUp: () => agent.destroy(),
