@@ -32,8 +32,9 @@ export function askedHere(
   body: Buffer | undefined,
   addressOf: AddressReader,
 ): AskedHere | undefined {
-  const { url = '', headers, socket } = request
-  if (url.length > MAX_ASKED_QUERY_CHARS) return undefined
+  const { method, url = '', headers, socket } = request
+  // Most are none, and their queries need not be read here.
+  if ((method === 'GET' && !CLASSIC.test(url)) || url.length > MAX_ASKED_QUERY_CHARS) return undefined
   const query = parseQuery(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')
   const token = query === BAD_QUERY ? undefined : tokenOf(request, query)
   if (token === undefined || !isAccessToken(token)) return undefined
@@ -64,7 +65,7 @@ interface Wanted extends Pick<AskedHere, 'timeoutMs' | 'route'> {
 
 function wantedOf(request: IncomingMessage, query: RawQuery, body: Buffer | undefined): Wanted | undefined {
   const { method, url = '', headers } = request
-  if (method === 'GET') return CLASSIC.test(url) && !hasBody(headers) ? classic(query) : undefined
+  if (method === 'GET') return hasBody(headers) ? undefined : classic(query)
   if (body === undefined || headers['content-encoding'] !== undefined) return undefined
   try {
     const text = body.toString()
