@@ -16,6 +16,7 @@ import * as initialSync from './cases/initial-sync.ts'
 import * as keys from './cases/keys.ts'
 import * as loginStorm from './cases/login-storm.ts'
 import * as media from './cases/media.ts'
+import * as nodesSend from './cases/nodes-send.ts'
 import * as nodesSync from './cases/nodes-sync.ts'
 import * as noopSync from './cases/noop-sync.ts'
 import * as passedOn from './cases/passed-on.ts'
@@ -82,6 +83,7 @@ const BENCHMARKS: Readonly<Record<string, (options: BenchOptions) => Promise<Mea
   [backup.BENCHMARK]: backup.measureBackup,
   [passedOn.BENCHMARK]: passedOn.measurePassedOn,
   [nodesSync.BENCHMARK]: nodesSync.measureNodesSync,
+  [nodesSend.BENCHMARK]: nodesSend.measureNodesSend,
 }
 
 async function main(args: string[]): Promise<void> {

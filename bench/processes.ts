@@ -36,6 +36,16 @@ export const writtenBytesOf = (pid: number): number =>
 /** Milliseconds for which the main thread of a process was ready to run and had no processor. */
 export const runDelayMsOf = (pid: number): number => Number(read(`/proc/${pid}/schedstat`).split(' ')[1] ?? 0) / 1e6
 
+/** Since the machine started: what all its processors could have done, and for how much of that they had nothing to do. In seconds. */
+export function processorTimes(): { readonly all: number; readonly idle: number } {
+  const [line = ''] = read('/proc/stat').split('\n')
+  // Of the ten, the last two are in the first two too.
+  const times = line.trim().split(/\s+/).slice(1, 9).map(Number)
+  const [idle = 0, waitingForDisks = 0] = times.slice(3, 5)
+  const all = times.reduce((total, ticks) => total + ticks, 0)
+  return { all: all / CLOCK_TICKS_PER_SECOND, idle: (idle + waitingForDisks) / CLOCK_TICKS_PER_SECOND }
+}
+
 /** How many sockets a process has open. */
 export function socketsOf(pid: number): number {
   return list(`/proc/${pid}/fd`).filter((fd) => linkOf(`/proc/${pid}/fd/${fd}`).startsWith('socket:')).length
