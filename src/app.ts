@@ -7,7 +7,8 @@ import type { Tracing } from './domain/tracing.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
-import { createServer, type RequestMetrics } from './http/server.ts'
+import { type BatchDesk, createBatchDesk } from './http/nodes/batch-desk.ts'
+import { createServer, type RequestMetrics, requestIds } from './http/server.ts'
 import { accountPlugin } from './routes/account/plugin.ts'
 import { adminPlugin } from './routes/admin/plugin.ts'
 import { appPlugin } from './routes/app/plugin.ts'
@@ -47,16 +48,26 @@ const CLIENT = [
   livekitPlugin,
 ]
 
+/** Everything that answers requests. */
+export interface App {
+  readonly app: FastifyInstance
+  /** In a cluster: answers those that other nodes pass on in batches. */
+  readonly batches?: BatchDesk | undefined
+}
+
 /** Builds the HTTP server with a plugin for each configured role; it does not listen yet. */
-export function buildApp(context: AppContext): FastifyInstance {
+export function buildApp(context: AppContext): App {
   const { services, metrics, tracing, log } = context
   const { roles, federation, trusted_proxies, limits } = services.config
   const addressOf = addressReader(trusted_proxies)
   const longest = Math.max(MAX_FEDERATION_BODY_BYTES, MAX_KEYS_BODY_BYTES, limits.max_body_bytes)
   const intake = createBodyIntake({ addressOf, longest, metrics: metrics.arrivals, log })
-  const app = createServer({ log, metrics, tracing, intake, errorPage: errorPageOf(services) })
+  const nextId = requestIds()
+  const app = createServer({ log, metrics, tracing, intake, nextId, errorPage: errorPageOf(services) })
   const hasNodes = services.config.cluster.secret !== undefined
-  const deps = { services, log, addressOf, intake, compression: createCompression(addressOf), hasNodes }
+  const batches = hasNodes ? createBatchDesk({ log, metrics, tracing, nextId }) : undefined
+  const compression = createCompression(addressOf)
+  const deps = { services, log, addressOf, intake, compression, hasNodes, batched: batches?.add }
   const isClient = roles.includes('client')
   const plugins = [
     ...(isClient ? CLIENT : []),
@@ -64,5 +75,5 @@ export function buildApp(context: AppContext): FastifyInstance {
     ...(isIdentityServed(services.config) ? [identityPlugin] : []),
   ]
   for (const plugin of plugins) app.register(plugin, deps)
-  return app
+  return { app, batches }
 }

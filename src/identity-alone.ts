@@ -1,5 +1,4 @@
-import type { FastifyInstance } from 'fastify'
-import type { AppContext } from './app.ts'
+import type { App, AppContext } from './app.ts'
 import { type AmongNodes, type Context, type ContextOptions, openBase } from './base.ts'
 import { createAudit } from './domain/admin/audit.ts'
 import { createOperators } from './domain/admin/operators.ts'
@@ -61,7 +60,7 @@ export async function createContext(options: ContextOptions, amongNodes?: AmongN
   }
 }
 
-export function buildApp(context: AppContext): FastifyInstance {
+export function buildApp(context: AppContext): App {
   const { services, log, metrics, tracing } = context
   const { trusted_proxies, limits } = services.config
   const addressOf = addressReader(trusted_proxies)
@@ -69,5 +68,5 @@ export function buildApp(context: AppContext): FastifyInstance {
   const app = createServer({ log, metrics, tracing, intake, errorPage: errorPageOf(services) })
   const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
   for (const plugin of [identityPlugin, identityAdminPlugin]) app.register(plugin, deps)
-  return app
+  return { app }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import type { App } from './app.ts'
 import type { AmongNodes, Context, ContextOptions } from './base.ts'
 import type { CertificateFiles } from './cli/serve/certificate.ts'
 import { answerHealth, type Health } from './cli/serve/health.ts'
@@ -93,10 +94,10 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
 
   try {
     const waiting = standBy && { signal: standBy.signal, serving: passOn }
-    const { context, app } = await buildServer(options, { address: front.address, standBy: waiting })
+    const { context, app, batches } = await buildServer(options, { address: front.address, standBy: waiting })
     try {
       await app.ready()
-      front.serve(app.routing, context.isHeld, context.syncDesk)
+      front.serve(app.routing, context.isHeld, context.syncDesk, batches)
       listeners ??= await listen()
       return running(options, { context, app, listeners, connections, front })
     } catch (error) {
@@ -134,7 +135,7 @@ async function readHere(options: ServerOptions, front: Front): Promise<void> {
 async function buildServer(
   options: ServerOptions,
   amongNodes?: AmongNodes,
-): Promise<{ readonly context: Context; readonly app: FastifyInstance }> {
+): Promise<App & { readonly context: Context }> {
   const { config, health } = options
   const isHomeserver = config.roles.includes('client')
   // What the other role is made of is not even loaded.
@@ -142,9 +143,9 @@ async function buildServer(
   const { buildApp } = await (isHomeserver ? import('./app.ts') : import('./identity-alone.ts'))
   const context = await createContext(options, amongNodes)
   health.watch(() => context.ready())
-  const app = buildApp(context)
+  const { app, batches } = buildApp(context)
   mountHealth(app, health)
-  return { context, app }
+  return { context, app, batches }
 }
 
 interface Built {

@@ -39,12 +39,13 @@ import { type MountDeps, rolePlugin } from './http/mount.ts'
 import type { TokensAhead } from './http/nodes/ahead.ts'
 import { isShort, tableOf } from './http/nodes/anywhere.ts'
 import { isSlidingSync } from './http/nodes/asked-sync.ts'
+import { createBatchingHere } from './http/nodes/batching-here.ts'
 import type { Front } from './http/nodes/front.ts'
 import { createNewsStream } from './http/nodes/news-stream.ts'
 import type { Reading } from './http/nodes/reading-here.ts'
 import { createSyncingHere } from './http/nodes/syncing-here.ts'
 import { createServer, type Declined } from './http/server.ts'
-import { anywhereEndpoints, standbyRole } from './routes/client/standby.ts'
+import { anywhereEndpoints, batchedEndpoints, standbyRole } from './routes/client/standby.ts'
 import { type Database, openDatabase } from './store/db/db.ts'
 
 /** What a node that stands by answers itself. */
@@ -104,7 +105,10 @@ export async function openStandingBy(options: ContextOptions, passOn: Front['pas
     maxTimeoutMs: config.limits.max_sync_timeout_ms,
     passOn,
   })
+  const { isBatched, inBatch } = createBatchingHere({ endpoints: batchedEndpoints, news, addressOf })
   return {
+    isBatched,
+    inBatch,
     isSlidingSync: (request) => isSlidingSync(request) && isShort(request.headers),
     takeSync: syncing.take,
     servedBy: news.servedBy,
@@ -211,8 +215,8 @@ function tokensOf(
   /** Of a request that is passed on. */
   aheadOf(request: IncomingMessage): TokensAhead | undefined
 } {
-  const wishes = new WeakMap<IncomingMessage, TokensAhead>()
-  const taken = new WeakMap<IncomingMessage, () => void>()
+  const wishes = new WeakMap<object, TokensAhead>()
+  const taken = new WeakMap<object, () => void>()
   return {
     takeToken(request, limit, key) {
       if (!config.rate_limits.enabled) return

@@ -110,7 +110,7 @@ async function alone(host: Host, config: Config, { connection }: RunningDatabase
     metrics: createMetrics({ version: host.version, node: host.nodeVersion }),
     log,
   })
-  const app = buildApp(context)
+  const { app } = buildApp(context)
   return {
     async ask(method, url, headers, body) {
       const answer = await app.inject({ method, url, headers, ...(body === undefined ? {} : { payload: body }) })

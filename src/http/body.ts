@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import type { FastifyRequest } from 'fastify'
 import { createCache } from '../core/cache.ts'
 import { ProtocolError } from '../core/errors.ts'
 import { JsonTooDeepError, type JsonValue, type ReadJson, readJson } from '../core/json.ts'
 import { MAX_REMEMBERED_BODY_BYTES } from '../domain/limits/sliding-sync.ts'
 import type { Endpoint } from './endpoint.ts'
 import { BAD_QUERY, parseQuery, queryReader, type RawQuery } from './query.ts'
+import type { Arrived } from './request.ts'
 import type { RoleCodes } from './role.ts'
 import { validator } from './validate.ts'
 
@@ -22,7 +22,7 @@ const PARSED_BYTES = 1_000
 const READ_TIMES = 8
 
 /** What of a request is read. */
-export type Unread = Pick<FastifyRequest, 'body' | 'headers' | 'query'>
+export type Unread = Pick<Arrived, 'body' | 'headers' | 'query'>
 
 export interface BodyReader {
   parse(raw: Unread): Body

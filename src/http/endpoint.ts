@@ -91,6 +91,11 @@ export interface EndpointOptions<
    * has.
    */
   readonly anywhere?: Anywhere
+  /**
+   * Its requests are many and short: those that a node passes on which stands by travel together (docs/nodes.md). Done twice, each must be
+   * as if it were done once. The handler sees the caller, the path, the body and the address; it gives a JSON object.
+   */
+  readonly batched?: true
   /** Guests may call it too. Without this they get 403 `M_GUEST_ACCESS_FORBIDDEN`. */
   readonly guests?: true
   /** Suspended users may call it too, as they may all that only reads (GET). Without this they get 403 `M_USER_SUSPENDED`. */
@@ -172,6 +177,7 @@ export interface Endpoint {
   readonly options: {
     readonly auth: EndpointAuth
     readonly anywhere?: true | undefined
+    readonly batched?: true
     readonly guests?: true
     readonly suspended?: true
     readonly outOfTurn?: true

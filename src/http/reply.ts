@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Errcode, ProtocolError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -83,7 +83,8 @@ function toProtocolError(error: unknown): ProtocolError | undefined {
   return known && new ProtocolError(known[0], known[2], { status: known[1] })
 }
 
-function retryAfter(extra: JsonObject): string | undefined {
+/** The `Retry-After` of an error that says when to try again. */
+export function retryAfter(extra: JsonObject): string | undefined {
   const ms = extra.retry_after_ms
   return typeof ms === 'number' ? String(Math.max(1, Math.ceil(ms / 1000))) : undefined
 }
@@ -96,22 +97,26 @@ export function isBrowser({ accept = '' }: IncomingHttpHeaders): boolean {
   return /\btext\/html\b.*\bapplication\/xhtml\+xml\b/i.test(accept)
 }
 
-/**
- * The one place that turns an error into HTTP. An error other than `ProtocolError` is logged, and the client gets no details. `pageOf` makes a
- * page of it; without one it is JSON.
- */
+/** The error that a client gets. One other than `ProtocolError` is logged, and the client gets no details. */
+export function refusalOf(
+  thrown: unknown,
+  request: Pick<FastifyRequest, 'id' | 'operation'>,
+  log: Logger,
+): ProtocolError {
+  const error = toProtocolError(thrown)
+  if (error !== undefined) return error
+  log.error({ request_id: request.id, route: request.operation, err: thrown }, 'request failed')
+  return new ProtocolError('M_UNKNOWN', `Something went wrong here (request ${request.id}).`)
+}
+
+/** The one place that turns an error into HTTP. `pageOf` makes a page of it; without one it is JSON. */
 export function sendError(
   reply: FastifyReply,
   thrown: unknown,
   log: Logger,
   pageOf?: (error: ProtocolError) => RawReply,
 ): FastifyReply {
-  let error = toProtocolError(thrown)
-  if (error === undefined) {
-    const { request } = reply
-    log.error({ request_id: request.id, route: request.operation, err: thrown }, 'request failed')
-    error = new ProtocolError('M_UNKNOWN', `Something went wrong here (request ${request.id}).`)
-  }
+  const error = refusalOf(thrown, reply.request, log)
   const seconds = retryAfter(error.extra)
   if (seconds !== undefined) reply.header('retry-after', seconds)
   partWith(reply)

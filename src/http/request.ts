@@ -1,16 +1,51 @@
-import type { ServerResponse } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { JsonOffence, ReadJson } from '../core/json.ts'
 import { readExact } from '../core/large-integers.ts'
 import type { Dialect } from '../core/paths.ts'
 import type { UiaProof } from '../domain/accounts/interactive-auth.ts'
 import type { Cancellation } from '../domain/cancellation.ts'
+import type { Claim } from '../domain/federation/signed-requests.ts'
 import { addressOf } from './address.ts'
 import type { BodyIntake } from './body-intake.ts'
 import type { Caller } from './caller.ts'
 import type { AddressReader } from './client-address.ts'
 import { cookieIn } from './cookie.ts'
+
+/** A request that has come, over HTTP or from another node: as much of it as its operation looks at. */
+export interface Arrived {
+  readonly id: string
+  readonly method: string
+  /** Path and query as they came. */
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly query: unknown
+  readonly params: unknown
+  /** Bytes, where there is one. */
+  readonly body: unknown
+  /** Whether the body took so long that the token in the headers must be checked again. */
+  readonly isLate: boolean
+  readonly raw: Pick<IncomingMessage, 'url' | 'rawHeaders'> & {
+    readonly socket: { readonly remoteAddress?: string | undefined }
+  }
+  caller: Caller | undefined
+  claim: Claim | undefined
+}
+
+/** The answer before it is made. */
+export interface Answering {
+  header(name: string, value: string | number): unknown
+  readonly raw: Departing
+}
+
+/** Whom an answer goes to, and who may leave before. */
+export interface Departing {
+  readonly closed: boolean
+  readonly writableFinished: boolean
+  once(event: 'close', listener: () => void): unknown
+  off(event: 'close', listener: () => void): unknown
+}
 
 /** Facts of the HTTP request; each is read on first use. */
 export interface Wire {
@@ -83,9 +118,9 @@ export type PathParams = Readonly<Record<string, string>>
 
 /** That the client of a request goes away before it has the whole answer. An `AbortController` for each request would cost more. */
 export class ClientDeparture implements Cancellation {
-  readonly #response: ServerResponse
+  readonly #response: Departing
 
-  constructor(response: ServerResponse) {
+  constructor(response: Departing) {
     this.#response = response
   }
 
@@ -104,8 +139,8 @@ export class ClientDeparture implements Cancellation {
 
 /** One object per request; values that few handlers need are getters. */
 export class MountedRequest implements EndpointRequest {
-  readonly #raw: FastifyRequest
-  readonly #reply: FastifyReply
+  readonly #raw: Arrived
+  readonly #answering: Answering
   readonly #route: RouteFacts
   readonly params: PathParams
   readonly requester: Caller | undefined
@@ -115,14 +150,14 @@ export class MountedRequest implements EndpointRequest {
   uia: UiaProof | undefined
 
   constructor(
-    raw: FastifyRequest,
-    reply: FastifyReply,
+    raw: Arrived,
+    answering: Answering,
     route: RouteFacts,
     params: PathParams,
     requester: Caller | undefined,
   ) {
     this.#raw = raw
-    this.#reply = reply
+    this.#answering = answering
     this.#route = route
     this.params = params
     this.requester = requester
@@ -186,7 +221,8 @@ export class MountedRequest implements EndpointRequest {
   }
 
   get stream(): AsyncIterable<Buffer> {
-    return this.#route.intake.stream(this.#raw)
+    // Only over HTTP come bodies piece by piece.
+    return this.#route.intake.stream(this.#raw as FastifyRequest)
   }
 
   header(name: string): string | undefined {
@@ -211,7 +247,7 @@ export class MountedRequest implements EndpointRequest {
   }
 
   get signal(): Cancellation {
-    return new ClientDeparture(this.#reply.raw)
+    return new ClientDeparture(this.#answering.raw)
   }
 
   get path(): string {

@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly metrics: RequestMetrics
   readonly tracing?: Tracing | undefined
   readonly intake: BodyIntake
+  /** Gives each request its id, where others have some too. */
+  readonly nextId?: (() => string) | undefined
   /** A page that tells a person in a browser of an error, outside of the interfaces for programs. */
   readonly errorPage?: ((error: ProtocolError, acceptLanguage: string | undefined) => RawReply) | undefined
   /** Takes a request that would get an error, or is not known here. Nothing of an answer is sent yet. By default the error is the answer. */
@@ -68,7 +70,8 @@ export const CONNECTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
 }
 
-function requestIds(): () => string {
+/** Gives each request an id: one that no other process gives, and the next number. */
+export function requestIds(): () => string {
   const prefix = randomBytes(4).toString('hex')
   let count = 0
   return () => `${prefix}-${(++count).toString(36)}`
@@ -120,7 +123,7 @@ export function answerBrokenRequest(error: BrokenRequest, socket: Duplex): void 
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
-function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
+function observe(app: FastifyInstance, options: ServerOptions): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     done()
@@ -129,14 +132,29 @@ function observe(app: FastifyInstance, { log, metrics }: ServerOptions): void {
     const { operation: route } = request
     // The node that answers it counts it.
     if (route === PASSED_ON) return done()
-    const ms = reply.elapsedTime
-    metrics.observeRequest(request.method, route, reply.statusCode, ms / 1000)
+    const { id, method } = request
+    observeAnswer(options, { id, method, route, status: reply.statusCode, ms: reply.elapsedTime })
     if (!request.raw.complete) linger(reply)
-    if (log.isLevelEnabled('debug')) {
-      log.debug({ request_id: request.id, method: request.method, route, status: reply.statusCode, ms: Math.round(ms) })
-    }
     done()
   })
+}
+
+export interface AnsweredRequest {
+  readonly id: string
+  readonly method: string
+  /** The declared path. */
+  readonly route: string
+  readonly status: number
+  readonly ms: number
+}
+
+/** Counts an answered request, and says in the log for debugging that there was one. */
+export function observeAnswer(
+  { log, metrics }: { readonly log: Logger; readonly metrics: Pick<RequestMetrics, 'observeRequest'> },
+  { id, method, route, status, ms }: AnsweredRequest,
+): void {
+  metrics.observeRequest(method, route, status, ms / 1000)
+  if (log.isLevelEnabled('debug')) log.debug({ request_id: id, method, route, status, ms: Math.round(ms) })
 }
 
 function traceRequests(app: FastifyInstance, tracing: Tracing): void {
@@ -164,7 +182,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const app = fastify({
     // This server writes its own request log, without query strings, where tokens may be.
     logger: false,
-    genReqId: requestIds(),
+    genReqId: options.nextId ?? requestIds(),
     exposeHeadRoutes: false,
     return503OnClosing: false,
     forceCloseConnections: 'idle',

@@ -299,7 +299,7 @@ async function open(values: object, options: AccountServerOptions): Promise<Acco
     delayedEvents: calls.delayedEvents,
     profileAccess: createProfileAccess({ config, rooms: { mustShareRoom: async () => {} } }),
   } as unknown as Services
-  const app = buildApp({ services, metrics, log })
+  const { app } = buildApp({ services, metrics, log })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return {
     baseUrl: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,

@@ -9,13 +9,19 @@ export type IsAnywhere = (request: IncomingMessage) => boolean
 
 /** @param endpoints those that may be answered anywhere */
 export function tableOf(endpoints: readonly Endpoint[]): IsAnywhere {
+  const known = patternsOf(endpoints, '/?(?:\\?|$)')
+  return ({ method = '', url = '', headers }) =>
+    (method === 'GET' ? !hasBody(headers) : isShort(headers)) && known.get(method)?.test(url) === true
+}
+
+/** For each method, a pattern of the targets of all requests to these endpoints. @param end what may come after the path */
+export function patternsOf(endpoints: readonly Endpoint[], end: string): ReadonlyMap<string, RegExp> {
   const known = new Map<string, RegExp>()
   for (const [method, some] of groupBy(endpoints, (one) => one.method)) {
     const routes = some.flatMap(({ path, options }) => [path, ...(options.also ?? [])].flatMap(routesOf))
-    known.set(method, new RegExp(`^(?:${routes.map(({ path }) => patternOf(path)).join('|')})/?(?:\\?|$)`))
+    known.set(method, new RegExp(`^(?:${routes.map(({ path }) => patternOf(path)).join('|')})${end}`))
   }
-  return ({ method = '', url = '', headers }) =>
-    (method === 'GET' ? !hasBody(headers) : isShort(headers)) && known.get(method)?.test(url) === true
+  return known
 }
 
 type Headers = IncomingMessage['headers']
@@ -32,14 +38,18 @@ export function isShort(headers: Headers): boolean {
   return Number(headers['content-length'] ?? Number.NaN) <= MAX_KEPT_BODY_BYTES
 }
 
-/** A route in the router's notation: `/:root(_matrix|_proto)/client/v1/rooms/:roomId`. */
-function patternOf(route: string): string {
+/**
+ * A pattern of the paths of a route in the router's notation: `/:root(_matrix|_proto)/client/v1/rooms/:roomId`.
+ *
+ * @param value a pattern of a value that is not one of some
+ */
+export function patternOf(route: string, value = '[^/?#]+'): string {
   return route
     .split('/')
     .map((segment) => {
       if (!segment.startsWith(':')) return segment.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
       const [, values] = /\(([^)]+)\)$/.exec(segment) ?? []
-      return values === undefined ? '[^/?]+' : `(?:${values})`
+      return values === undefined ? value : `(?:${values})`
     })
     .join('/')
 }

@@ -13,6 +13,8 @@ import { UNIX_PEER } from '../client-address.ts'
 import type { Connections } from '../connections.ts'
 import { judgeFirst } from '../expect-continue.ts'
 import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
+import type { BatchDesk } from './batch-desk.ts'
+import { createBatchesIn } from './batches-in.ts'
 import { createForwarder } from './forwarder.ts'
 import { NEWS_PATH, NEWS_PROTOCOL } from './news-frames.ts'
 import { createNewsGiver, type NewsGiver, refuseUpgrade } from './news-giver.ts'
@@ -49,8 +51,9 @@ export interface Front {
    * From now on this node serves, for as long as `isHeld` says so.
    *
    * @param desk has news for the syncs that other nodes hold
+   * @param batches answers what they pass on in batches
    */
-  serve(listener: RequestListener, isHeld: () => boolean, desk?: SyncDesk): void
+  serve(listener: RequestListener, isHeld: () => boolean, desk?: SyncDesk, batches?: BatchDesk): void
   /**
    * From now on this node does not serve: new requests wait until `passTo` says which one does.
    *
@@ -101,11 +104,14 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   const answered = (): void => {
     if (--begun === 0) allAnswered?.()
   }
+  const begin = (): (() => void) => {
+    begun++
+    return answered
+  }
   const counted =
     (listener: RequestListener): RequestListener =>
     (request, response) => {
-      begun++
-      response.on('close', answered)
+      response.on('close', begin())
       listener(request, response)
     }
   const strangers = createStrangers(MAX_UNPROVED_CONNECTIONS)
@@ -160,9 +166,10 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       isElsewhereAlike = isAlike
       here.passTo(isAlike ? there : undefined)
     },
-    serve(listener, isHeld, desk) {
+    serve(listener, isHeld, desk, batchDesk) {
       own = { listener: counted(listener), isHeld }
-      news = desk && createNewsGiver({ desk, log, isHeld })
+      const batches = batchDesk && createBatchesIn({ desk: batchDesk, log, isHeld, begin })
+      news = desk && createNewsGiver({ desk, batches, log, isHeld })
       here.end()
       forwarder.turnAway()
     },

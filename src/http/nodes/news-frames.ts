@@ -5,14 +5,17 @@ import type { AskedSync } from '../../domain/standby/sync-desk.ts'
 export const NEWS_PATH = '/_hearth/node/news'
 export const NEWS_PROTOCOL = 'hearth-news-1'
 
+/** In the answer to that request: the node also takes requests of clients in batches. Releases before did not. */
+export const TAKES_BATCHES = 'x-hearth-takes-batches'
+
 /**
  * What the two say to each other. From the node that serves: `beat`, that it still does; `wakes`, the rooms and users whose syncs wake, and
- * sessions that ended; `answer`, to what has a number. To it: `look`, at syncs; `verify`, whether a session goes on; `ping`, where the streams
- * stand, which is answered after all wakes before it.
+ * sessions that ended; `answer`, to what has a number; `batched`, answers to requests. To it: `look`, at syncs; `verify`, whether a session
+ * goes on; `ping`, where the streams stand, which is answered after all wakes before it; `batch`, requests of clients.
  */
-export type FrameKind = 'beat' | 'wakes' | 'answer' | 'look' | 'verify' | 'ping'
+export type FrameKind = 'beat' | 'wakes' | 'answer' | 'look' | 'verify' | 'ping' | 'batch' | 'batched'
 
-const KINDS: readonly FrameKind[] = ['beat', 'wakes', 'answer', 'look', 'verify', 'ping']
+const KINDS: readonly FrameKind[] = ['beat', 'wakes', 'answer', 'look', 'verify', 'ping', 'batch', 'batched']
 /** Bytes of all that follows, of the kind, and of the head. */
 const PREFIX_BYTES = 9
 

@@ -10,6 +10,8 @@ import {
 import type { Woken } from '../../domain/standby/quiet-syncs.ts'
 import type { SyncDesk, SyncFollower } from '../../domain/standby/sync-desk.ts'
 import { createWaking } from '../../domain/sync/waking.ts'
+import { DueAnswers } from './batched.ts'
+import type { BatchesIn } from './batches-in.ts'
 import {
   type Frame,
   FrameReader,
@@ -17,9 +19,10 @@ import {
   NEWS_PROTOCOL,
   type NumberedQuestion,
   type NumberedSync,
+  TAKES_BATCHES,
 } from './news-frames.ts'
 
-/** Tells nodes that stand by what wakes syncs, and looks at the syncs that they hold. */
+/** Tells nodes that stand by what wakes syncs, looks at the syncs that they hold, and takes requests of their clients. */
 export interface NewsGiver {
   /** Takes the connection of such a node over. */
   enter(socket: Duplex, head: Buffer): void
@@ -29,6 +32,7 @@ export interface NewsGiver {
 
 export function createNewsGiver(parts: {
   readonly desk: SyncDesk
+  readonly batches?: BatchesIn | undefined
   readonly log: Logger
   /** Whether this node still has its place: if not, what it knows may be old. */
   isHeld(): boolean
@@ -100,58 +104,84 @@ class GatheredWakes {
   }
 }
 
+/** What is written to a follower: all of a tick in one piece. */
+class Outlet {
+  readonly #socket: Duplex
+  readonly #last: () => readonly Buffer[] | undefined
+  #due: Buffer[] = []
+  #bytes = 0
+  #isScheduled = false
+
+  /** @param last gives what else is written then; undefined if the connection has to end */
+  constructor(socket: Duplex, last: () => readonly Buffer[] | undefined) {
+    this.#socket = socket
+    this.#last = last
+  }
+
+  readonly schedule = (): void => {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(this.#flush)
+  }
+
+  add(frame: Buffer): void {
+    this.#due.push(frame)
+    this.#bytes += frame.length
+  }
+
+  send(frame: Buffer): void {
+    this.add(frame)
+    this.schedule()
+  }
+
+  isFull(): boolean {
+    return this.#socket.writableLength + this.#bytes > MAX_NEWS_BACKLOG_BYTES
+  }
+
+  readonly #flush = (): void => {
+    this.#isScheduled = false
+    if (this.#socket.destroyed) return
+    const last = this.#socket.writableLength > 2 * MAX_NEWS_BACKLOG_BYTES ? undefined : this.#last()
+    if (last === undefined) {
+      this.#socket.destroy()
+      return
+    }
+    const due = this.#due
+    due.push(...last)
+    this.#socket.write(due.length === 1 ? due[0]! : Buffer.concat(due))
+    this.#due = []
+    this.#bytes = 0
+  }
+}
+
 /** @returns false if this node stops */
-function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], socket: Duplex, head: Buffer): boolean {
-  /** What is written in this tick. */
-  let due: Buffer[] = []
-  let dueBytes = 0
+function giveNews(parts: Parameters<typeof createNewsGiver>[0], socket: Duplex, head: Buffer): boolean {
+  const { desk, batches, log, isHeld } = parts
   const gathered = new GatheredWakes()
+  const answers = new DueAnswers()
   /** Wakes are numbered by their order. */
   let wakes = 0
-  let isScheduled = false
   let underWay = 0
   const waking = createWaking()
   const reader = new FrameReader()
 
-  function schedule(): void {
-    if (isScheduled) return
-    isScheduled = true
-    setImmediate(flush)
-  }
-
-  function send(frame: Buffer): void {
-    due.push(frame)
-    dueBytes += frame.length
-    schedule()
-  }
+  const outlet = new Outlet(socket, () => {
+    if (gathered.size > MAX_WAKES_PER_TICK || !isHeld()) return undefined
+    takeWakes()
+    return answers.take()
+  })
 
   function takeWakes(): void {
     if (gathered.size === 0) return
     wakes += 1
-    due.push(frameOf('wakes', JSON.stringify(gathered.take())))
+    outlet.add(frameOf('wakes', JSON.stringify(gathered.take())))
   }
-
-  function flush(): void {
-    isScheduled = false
-    if (socket.destroyed) return
-    const isLate = gathered.size > MAX_WAKES_PER_TICK || socket.writableLength > 2 * MAX_NEWS_BACKLOG_BYTES
-    if (isLate || !isHeld()) {
-      socket.destroy()
-      return
-    }
-    takeWakes()
-    socket.write(due.length === 1 ? due[0]! : Buffer.concat(due))
-    due = []
-    dueBytes = 0
-  }
-
-  const isFull = (): boolean => socket.writableLength + dueBytes > MAX_NEWS_BACKLOG_BYTES
 
   function lookAt(sync: NumberedSync): void {
     if (socket.destroyed) return
     const { id } = sync
-    const passOn = (): void => send(frameOf('answer', JSON.stringify({ id })))
-    if (underWay >= MAX_ASKED_UNDER_WAY || isFull()) {
+    const passOn = (): void => outlet.send(frameOf('answer', JSON.stringify({ id })))
+    if (underWay >= MAX_ASKED_UNDER_WAY || outlet.isFull()) {
       passOn()
       return
     }
@@ -163,9 +193,9 @@ function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], 
       .look(sync, follower)
       .then((found) => {
         // Long answers for a few must not end what all others hear.
-        if (found === undefined || isFull()) return passOn()
+        if (found === undefined || outlet.isFull()) return passOn()
         const { body, ...rest } = found
-        send(frameOf('answer', JSON.stringify({ id, after, ...rest }), body))
+        outlet.send(frameOf('answer', JSON.stringify({ id, after, ...rest }), body))
       })
       .catch((err: unknown) => {
         log.warn({ err }, 'a sync that another node holds could not be looked at, and is passed on')
@@ -176,7 +206,14 @@ function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], 
       })
   }
 
-  function take({ kind, head: text }: Frame): void {
+  function take({ kind, head: text, body }: Frame): void {
+    if (kind === 'batch') {
+      batches?.take(text, body, (id, answer) => {
+        answers.add(id, answer)
+        outlet.schedule()
+      })
+      return
+    }
     if (kind === 'look') {
       const asked = JSON.parse(text) as readonly NumberedSync[]
       waking.add(asked.map((sync) => () => lookAt(sync)))
@@ -186,9 +223,9 @@ function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], 
     const { id, tokenNid } = JSON.parse(text) as NumberedQuestion
     if (kind === 'ping') {
       takeWakes()
-      send(frameOf('answer', JSON.stringify({ id, position: desk.position() })))
+      outlet.send(frameOf('answer', JSON.stringify({ id, position: desk.position() })))
     } else if (kind === 'verify' && tokenNid !== undefined)
-      void desk.isGoingOn(tokenNid).then((goesOn) => send(frameOf('answer', JSON.stringify({ id, goesOn }))))
+      void desk.isGoingOn(tokenNid).then((goesOn) => outlet.send(frameOf('answer', JSON.stringify({ id, goesOn }))))
   }
 
   function read(chunk: Buffer): void {
@@ -200,16 +237,17 @@ function giveNews({ desk, log, isHeld }: Parameters<typeof createNewsGiver>[0], 
     }
   }
 
-  const follower = gathered.follower(schedule, () => void socket.destroy())
+  const follower = gathered.follower(outlet.schedule, () => void socket.destroy())
   const unfollow = desk.follow(follower)
   if (unfollow === undefined) return false
-  const beat = setInterval(() => send(frameOf('beat', '0')), NEWS_HEARTBEAT_MS).unref()
+  const beat = setInterval(() => outlet.send(frameOf('beat', '0')), NEWS_HEARTBEAT_MS).unref()
   socket.on('error', () => {})
   socket.once('close', () => {
     clearInterval(beat)
     unfollow()
   })
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${NEWS_PROTOCOL}\r\n\r\n`)
+  const more = batches === undefined ? '' : `${TAKES_BATCHES}: 1\r\n`
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${NEWS_PROTOCOL}\r\n${more}\r\n`)
   if (head.length > 0) read(head)
   socket.on('data', read)
   return true

@@ -6,11 +6,14 @@ import {
   MAX_ASKED_UNDER_WAY,
   MAX_NEWS_BACKLOG_BYTES,
   NEWS_HEARTBEAT_MS,
+  NEWS_RETRY_MAX_MS,
   NEWS_RETRY_MS,
   NEWS_SILENCE_MS,
 } from '../../domain/limits/cluster.ts'
 import type { FollowedLook, ServingNode, Woken } from '../../domain/standby/quiet-syncs.ts'
 import type { AskedSync } from '../../domain/standby/sync-desk.ts'
+import type { BatchedAnswer, BatchedRequest } from './batched.ts'
+import { BatchesOut } from './batches-out.ts'
 import {
   type Frame,
   type FrameKind,
@@ -19,6 +22,7 @@ import {
   NEWS_PATH,
   NEWS_PROTOCOL,
   type NumberedSync,
+  TAKES_BATCHES,
 } from './news-frames.ts'
 import { NODE_PROOF, passedOn } from './node-listener.ts'
 import { placeOf } from './place-of.ts'
@@ -35,6 +39,10 @@ export interface NewsListener {
 export interface NewsStream {
   /** From now on that node serves, or none. */
   servedBy(address: string | undefined): void
+  /** Whether there is a connection to a node that takes requests in batches. */
+  takesBatches(): boolean
+  /** Passes a request on together with others. Undefined if it has to be passed on whole; it may have been done then. */
+  inBatch(request: BatchedRequest): Promise<BatchedAnswer | undefined>
   close(): void
 }
 
@@ -49,7 +57,9 @@ export function createNewsStream(parts: {
   const { secret, now, listener } = parts
   let address: string | undefined
   let current: { end(): void } | undefined
+  let batches: BatchesOut | undefined
   let retry: NodeJS.Timeout | undefined
+  let retryMs = NEWS_RETRY_MS
 
   function open(): void {
     clearTimeout(retry)
@@ -61,7 +71,7 @@ export function createNewsStream(parts: {
       // It is no failure that it was ended here.
       if (current !== attempt) return
       current = undefined
-      retry = setTimeout(open, NEWS_RETRY_MS).unref()
+      retry = setTimeout(open, retryMs).unref()
     }
     const proof = nodeProof(secret, passedOn({ method: 'GET', url: NEWS_PATH, headers: {} }), now())
     const headers = { [NODE_PROOF]: proof, connection: 'upgrade', upgrade: NEWS_PROTOCOL }
@@ -78,16 +88,24 @@ export function createNewsStream(parts: {
     asked.once('response', (incoming: IncomingMessage) => {
       incoming.resume()
       asked.destroy()
+      // An earlier release does not know what is asked for, however often.
+      retryMs = incoming.statusCode === 404 ? Math.min(2 * retryMs, NEWS_RETRY_MAX_MS) : NEWS_RETRY_MS
       over()
     })
-    asked.once('upgrade', (_response, socket: Socket, head) => {
+    asked.once('upgrade', ({ headers }, socket: Socket, head) => {
       socket.setTimeout(0)
+      retryMs = NEWS_RETRY_MS
       if (current !== attempt) {
         socket.destroy()
         return
       }
       attempt.end = () => void socket.destroy()
-      hear(socket, head, listener, over)
+      const heard = hear(socket, head, listener, over)
+      if (headers[TAKES_BATCHES] === undefined) return
+      batches = heard
+      socket.once('close', () => {
+        if (batches === heard) batches = undefined
+      })
     })
     asked.end()
   }
@@ -103,9 +121,12 @@ export function createNewsStream(parts: {
     servedBy(there) {
       if (there === address) return
       address = there
+      retryMs = NEWS_RETRY_MS
       stop()
       open()
     },
+    takesBatches: () => batches !== undefined,
+    inBatch: (request) => batches?.send(request) ?? Promise.resolve(undefined),
     close() {
       address = undefined
       stop()
@@ -137,8 +158,8 @@ interface Answer {
   readonly body: Buffer
 }
 
-/** Follows one node until the connection ends, or is silent for too long. */
-function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => void): void {
+/** Follows one node until the connection ends, or is silent for too long. @returns what passes requests on over it */
+function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => void): BatchesOut {
   const reader = new FrameReader()
   /** What waits for an answer, by number. */
   const waiting = new Map<number, (answer: Answer | undefined) => void>()
@@ -161,6 +182,7 @@ function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => 
     isScheduled = false
     if (socket.destroyed) return
     for (const piece of piecesOf(toLookAt)) due.push(frameOf('look', piece))
+    due.push(...batches.takeDue())
     socket.write(due.length === 1 ? due[0]! : Buffer.concat(due))
     toLookAt = []
     due = []
@@ -169,8 +191,7 @@ function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => 
 
   /** @param put has it sent under its number */
   function ask(put: (id: number) => void): Promise<Answer | undefined> {
-    if (socket.destroyed || waiting.size >= MAX_ASKED_UNDER_WAY || socket.writableLength > MAX_NEWS_BACKLOG_BYTES)
-      return Promise.resolve(undefined)
+    if (socket.destroyed || waiting.size >= MAX_ASKED_UNDER_WAY || isFull()) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       numbers += 1
       waiting.set(numbers, resolve)
@@ -179,12 +200,17 @@ function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => 
     })
   }
 
+  const isFull = (): boolean => socket.writableLength > MAX_NEWS_BACKLOG_BYTES
+  const batches = new BatchesOut(schedule, isFull)
+
   const sendAs = (kind: FrameKind, question: object) => (id: number) =>
     void due.push(frameOf(kind, JSON.stringify({ id, ...question })))
 
   function take({ kind, head: text, body }: Frame): void {
     if (kind === 'wakes') {
       listener.woken(JSON.parse(text) as Woken)
+    } else if (kind === 'batched') {
+      batches.answered(text)
     } else if (kind === 'answer') {
       const found = JSON.parse(text) as NumberedAnswer
       const done = waiting.get(found.id)
@@ -227,9 +253,11 @@ function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => 
     clearInterval(watch)
     listener.lost()
     for (const done of waiting.values()) done(undefined)
+    batches.end()
     over()
   })
   listener.began(serving)
   if (head.length > 0) read(head)
   socket.on('data', read)
+  return batches
 }

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { STANDBY_LAST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
 import type { TokensAhead } from './ahead.ts'
+import { type BatchingHere, sendBatched } from './batching-here.ts'
 import type { Forwarder } from './forwarder.ts'
 import { waitingFor } from './patience.ts'
 
-/** What a node that stands by answers itself. */
-export interface Reading {
+/** What a node that stands by answers itself, or passes on in batches. */
+export interface Reading extends BatchingHere {
   readonly isAnywhere: (request: IncomingMessage) => boolean
   /** Whether a request is a sync that has a body, and may be held here. */
   isSlidingSync(request: IncomingMessage): boolean
@@ -68,6 +69,17 @@ export function createReadingHere(
     } else read(request, response, body)
   }
 
+  async function passInBatch(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await forwarder.keep(request, response)
+    const answer = body && (await reading?.inBatch(request, body))
+    if (answer === undefined) {
+      await forwarder.pass(request, response, { body })
+      return
+    }
+    forwarder.free(request)
+    sendBatched(response, answer)
+  }
+
   function passOn(request: IncomingMessage, response: ServerResponse, { ahead, leftMs }: PassingOn = {}): void {
     const kept = bodies.get(request)
     bodies.delete(request)
@@ -88,6 +100,10 @@ export function createReadingHere(
     },
     /** @returns false if the request must go to the node that serves */
     take(request: IncomingMessage, response: ServerResponse): boolean {
+      if (request.method !== 'GET' && reading?.isBatched(request)) {
+        void passInBatch(request, response)
+        return true
+      }
       if (request.method === 'GET' && reading?.takeSync(request, response)) return true
       if (!reading?.isSlidingSync(request) && !reading?.isAnywhere(request)) return false
       if (request.method === 'GET') read(request, response, undefined)

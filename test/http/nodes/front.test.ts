@@ -247,6 +247,8 @@ describe('a node that stands by', () => {
       isSlidingSync: () => false,
       takeSync: () => false,
       servedBy() {},
+      isBatched: () => false,
+      inBatch: async () => undefined,
       routing: (_request, response) => void response.end('read here'),
     })
     const ask = async () => (await (await fetch(`${second.url}/one`)).text()).slice(0, 9)

@@ -10,6 +10,8 @@ const reading = {
   takeSync: () => false,
   servedBy() {},
   routing() {},
+  isBatched: () => false,
+  inBatch: async () => undefined,
 }
 
 function begin(here: ReturnType<typeof createReadingHere>): ServerResponse {

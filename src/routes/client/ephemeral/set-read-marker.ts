@@ -8,7 +8,7 @@ const Body = Type.Object({ 'm.fully_read': EventName, 'm.read': EventName, 'm.re
 
 export const setReadMarker = endpoint(
   'POST C/rooms/{roomId}/read_markers',
-  { auth: 'user', suspended: true, guests: true, limited: 'other', body: Body },
+  { auth: 'user', suspended: true, guests: true, limited: 'other', batched: true, body: Body },
   async ({ requester, params: { roomId }, body }, { receipts }) => {
     await receipts.markAll(requester, roomId, body)
     return {}

@@ -3,7 +3,7 @@ import { delayOf, MessageQuery, sentAt, stickyOf } from './send-query.ts'
 
 export const sendMessage = endpoint(
   'PUT C/rooms/{roomId}/send/{eventType}/{txnId}',
-  { auth: 'user', guests: true, limited: 'message', query: MessageQuery, body: AnyObject },
+  { auth: 'user', guests: true, limited: 'message', batched: true, query: MessageQuery, body: AnyObject },
   async ({ requester, params, query, exactBody, bodyOffence, path, isOldPath }, { rooms, delayedEvents }) => {
     const { roomId, eventType: type, txnId } = params
     const sent = { content: exactBody, offence: bodyOffence, ...sentAt(requester, query), ...stickyOf(query) }

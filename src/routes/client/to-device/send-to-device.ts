@@ -17,6 +17,7 @@ export const sendToDevice = endpoint(
     suspended: true,
     guests: true,
     limited: 'other',
+    batched: true,
     also: ['CU/sendToDevice/{eventType}/{txnId}'],
     body: Body,
     maxBodyBytes: MAX_TO_DEVICE_CALL_BYTES,
