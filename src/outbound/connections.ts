@@ -14,7 +14,7 @@ import { createNames, type Names } from './names.ts'
 import { Places } from './places.ts'
 import { createProxy, type TunnelProxy } from './proxy/proxy.ts'
 import { bare, isLiteral, type Place } from './url-place.ts'
-import { countWaitingRequests } from './waiting-requests.ts'
+import { countWaitingRequests, type WaitingRequests } from './waiting-requests.ts'
 
 /** The parts of undici that are used. Its entry loads fetch, web sockets, caches and mocks too: a megabyte of a server at rest. */
 const load = createRequire(import.meta.url)
@@ -39,8 +39,10 @@ interface Peer {
 export interface Target {
   readonly key: string
   readonly pool: undici.Pool
-  /** The pool for requests. */
+  /** The pool for requests that do not count themselves while they wait. */
   readonly dispatcher: undici.Dispatcher
+  /** Those without a connection. */
+  readonly waiting: WaitingRequests
   readonly peer: Peer
   readonly places: Places
   /** Requests in flight. */
@@ -98,11 +100,13 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
       void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
   })
 
+  /** @throws RefusedError if the address must not be called. One of a known target was allowed. */
   function targetFor(url: URL, { host, port }: Place): Target {
     const servername = url.hostname
     const key = `${url.protocol}//${host}:${port} ${servername}`
     const known = targets.get(key)
     if (known !== undefined) return known
+    if (isLiteral(host) && !guard(bare(host))) throw refusedAddress(bare(host))
     const peer: Peer = { certificate: undefined }
     const waiting = countWaitingRequests()
     const pool = new Pool(`${url.protocol}//${host}:${port}`, {
@@ -126,7 +130,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
       bodyTimeout: 0,
     })
     const dispatcher = pool.compose(waiting.interceptor)
-    const target = { key, pool, dispatcher, peer, places: new Places(), running: 0 }
+    const target = { key, pool, dispatcher, waiting, peer, places: new Places(), running: 0 }
     targets.set(key, target)
     pool.on('disconnect', () => forgetIdle(target))
     return target
@@ -139,10 +143,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
 
   return {
     forgetIdle,
-    to(url, place) {
-      if (isLiteral(place.host) && !guard(bare(place.host))) throw refusedAddress(bare(place.host))
-      return targetFor(url, place)
-    },
+    to: targetFor,
     async close() {
       await Promise.all([...targets.values()].map(({ pool }) => pool.destroy()))
       targets.clear()

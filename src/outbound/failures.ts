@@ -22,6 +22,11 @@ export class TooLargeError extends Error {
   }
 }
 
+/** An answer that did not end in time. */
+export class TimeoutError extends Error {
+  override readonly name = 'TimeoutError'
+}
+
 /** An answer that comes too slowly to end in time. */
 export class DrippingError extends Error {
   constructor() {

@@ -1,18 +1,12 @@
 import { type ConnectionOptions, openConnections } from './connections.ts'
-import { hurry, startDeadline } from './deadline.ts'
-import { createExchange, type ExchangeRequest, type Opened } from './exchange.ts'
+import { startDeadline, TimeLimit } from './deadline.ts'
+import { createExchange, type Read, type WholeRequest } from './exchange.ts'
 import { type Failure, failureOf, TooLargeError } from './failures.ts'
 
-export interface HttpRequest extends ExchangeRequest {
-  /** The limit for everything together: DNS, connecting, redirects, and the answer's last byte. */
-  readonly timeoutMs: number
-  /** The limit for the answer's body. */
-  readonly maxBytes: number
-}
+export type HttpRequest = WholeRequest
 
-export interface HttpAnswer extends Omit<Opened, 'body'> {
+export interface HttpAnswer extends Read {
   readonly ok: true
-  readonly body: Buffer
 }
 
 /** A request whose answer is read as a stream. `timeoutMs` is for the answer's header alone. */
@@ -48,29 +42,30 @@ export async function createGuardedClient(options: GuardedClientOptions): Promis
   const connections = await openConnections(options)
   const exchange = createExchange(connections, options.userAgent)
 
-  async function whole(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
-    const answer = await exchange(request, signal)
-    const { body } = answer
-    const { maxBytes, timeoutMs } = request
-    if (Number(answer.headers['content-length']) > maxBytes) body.destroy(new TooLargeError(maxBytes))
-    return { ...answer, ok: true, body: await readUpTo(body, maxBytes, hurry(body, timeoutMs)) }
+  async function answerOf(request: HttpRequest, limit: TimeLimit): Promise<HttpAnswer | Failure> {
+    try {
+      const { status, headers, body, url, certificate } = await exchange.read(request, limit)
+      return { ok: true, status, headers, body, url, certificate }
+    } catch (error) {
+      return failureOf(error)
+    } finally {
+      limit.met()
+    }
   }
 
   return {
-    async request(request) {
-      const deadline = startDeadline(request.timeoutMs)
-      try {
-        return await Promise.race([whole(request, deadline.signal), deadline.over])
-      } catch (error) {
-        return failureOf(error)
-      } finally {
-        deadline.met()
-      }
-    },
+    request: (request) =>
+      new Promise((resolve) => {
+        const limit = new TimeLimit(request.timeoutMs, (reason) => resolve(failureOf(reason)))
+        void answerOf(request, limit).then(resolve)
+      }),
     async stream(request) {
       const deadline = startDeadline(request.timeoutMs)
       try {
-        const { status, headers, url, body } = await Promise.race([exchange(request, deadline.signal), deadline.over])
+        const { status, headers, url, body } = await Promise.race([
+          exchange.open(request, deadline.signal),
+          deadline.over,
+        ])
         deadline.extend(request.bodyMs)
         body.once('close', deadline.met)
         const cancel = () => void body.on('error', () => {}).destroy()
@@ -94,16 +89,9 @@ async function* upTo(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenera
   }
 }
 
-/** @param onRead gets the bytes of each part as it arrives @throws TooLargeError */
-export async function readUpTo(
-  body: AsyncIterable<Buffer>,
-  maxBytes: number,
-  onRead?: (bytes: number) => void,
-): Promise<Buffer> {
+/** @throws TooLargeError */
+export async function readUpTo(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
-  for await (const chunk of upTo(body, maxBytes)) {
-    chunks.push(chunk)
-    onRead?.(chunk.length)
-  }
+  for await (const chunk of upTo(body, maxBytes)) chunks.push(chunk)
   return Buffer.concat(chunks)
 }

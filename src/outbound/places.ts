@@ -20,7 +20,7 @@ export class Places {
   #isProven = false
 
   /** Resolves when the request may be sent. Throws if the request before it failed in a way that this one would too, or on abort. */
-  async enter(signal: AbortSignal): Promise<void> {
+  async enter(signal: Pick<AbortSignal, 'aborted' | 'reason'>): Promise<void> {
     if (this.#isFree) this.#taken++
     else await new Promise<void>((enter, leave) => this.#waiting.add({ enter, leave }))
     if (!signal.aborted) return

@@ -41,13 +41,19 @@ export function createPushGatewayClient(client: Pick<GuardedClient, 'request'>):
   }
 }
 
+const NONE: readonly string[] = []
+/** What nearly all answers are. */
+const NONE_REJECTED: ReadonlySet<string> = new Set(['{"rejected":[]}', '{"rejected": []}', '{}'])
+
 /** Tolerant: some gateways answer `{}`. */
 function rejectedIn(body: Buffer): readonly string[] {
+  const text = body.toString('utf8')
+  if (NONE_REJECTED.has(text)) return NONE
   try {
-    const read = JSON.parse(body.toString('utf8')) as JsonValue
+    const read = JSON.parse(text) as JsonValue
     const rejected = isObject(read) ? read.rejected : undefined
-    return Array.isArray(rejected) ? rejected.filter((key): key is string => typeof key === 'string') : []
+    return Array.isArray(rejected) ? rejected.filter((key): key is string => typeof key === 'string') : NONE
   } catch {
-    return []
+    return NONE
   }
 }

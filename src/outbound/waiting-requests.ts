@@ -3,7 +3,11 @@ import type { Dispatcher } from 'undici'
 /** The requests to one place that have no connection yet. */
 export interface WaitingRequests {
   readonly count: number
-  /** For `compose` of a dispatcher. */
+  /** One waits. */
+  began(): void
+  /** One has a connection, or will have none. */
+  ended(): void
+  /** For `compose` of a dispatcher: counts what is sent by way of it. */
   readonly interceptor: Dispatcher.DispatcherComposeInterceptor
 }
 
@@ -13,15 +17,19 @@ export interface WaitingRequests {
  */
 export function countWaitingRequests(): WaitingRequests {
   let count = 0
+  const began = () => void count++
+  const ended = () => void count--
   return {
     get count() {
       return count
     },
+    began,
+    ended,
     interceptor: (dispatch) => (options, handler) => {
       let isWaiting = true
-      count++
+      began()
       const isTaken = () => {
-        if (isWaiting) count--
+        if (isWaiting) ended()
         isWaiting = false
       }
       return dispatch(options, passingOn(handler, isTaken))
