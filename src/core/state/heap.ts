@@ -7,6 +7,11 @@ export class Heap<Item> {
     this.#compare = compare
   }
 
+  /** The least item. */
+  get first(): Item | undefined {
+    return this.#items[0]
+  }
+
   push(item: Item): void {
     const items = this.#items
     let hole = items.length

@@ -10,6 +10,7 @@ import {
   MAX_PUSHES_TO_UNPROVEN_GATEWAYS,
   SLOW_PUSH_MS,
 } from '../limits/pushers.ts'
+import { Resting } from './resting.ts'
 
 /** What came of a turn: the gateway answered, in whatever way; it did not; or there was nothing to send. */
 export type Turn = 'answered' | 'unanswered' | 'idle'
@@ -27,7 +28,7 @@ export interface Waiting {
 export const PUSH_PAUSES = { firstMs: 1_000, longestMs: 3_600_000 }
 /** How often to look for what is due, at least and at most. A changed clock is noticed within this time. */
 const LOOK_EVERY_MS = 250
-const LOOK_AFTER_MS = 20
+const LOOK_AFTER_MS = 8
 
 class Gateway {
   readonly origin: string
@@ -59,7 +60,7 @@ export class Gateways {
   readonly #gateways = new Map<string, Gateway>()
   readonly #proven = createCache<string, true>(MAX_KNOWN_GATEWAYS)
   /** Those whose next attempt is not yet due. */
-  readonly #resting = new Set<Waiting>()
+  readonly #resting = new Resting<Waiting>()
   readonly #busy = new Set<Waiting>()
   readonly #turns = new Set<Promise<void>>()
   readonly #news = new Map<string, GatewayRow>()
@@ -68,6 +69,7 @@ export class Gateways {
   #timer: NodeJS.Timeout | undefined
   /** When it goes off, by the clock of `performance`. */
   #looksAt = 0
+  #lookedAt = 0
 
   constructor({ clock, random }: { readonly clock: Clock; readonly random: Random }) {
     this.#clock = clock
@@ -110,10 +112,11 @@ export class Gateways {
   /** Gives it a turn when its gateway has one, again and again until it has nothing to send. */
   ready(waiting: Waiting): void {
     const { dueAt } = waiting
+    if (dueAt === undefined) this.#resting.delete(waiting)
     if (this.#isClosed || dueAt === undefined || this.#busy.has(waiting)) return
     const now = this.#clock.now()
     if (dueAt > now) {
-      this.#resting.add(waiting)
+      this.#resting.add(waiting, dueAt)
       this.#look(dueAt - now)
       return
     }
@@ -223,19 +226,17 @@ export class Gateways {
   #lookNow(): void {
     this.#timer = undefined
     const now = this.#clock.now()
-    let next = Number.POSITIVE_INFINITY
-    for (const waiting of [...this.#resting]) {
-      const { dueAt } = waiting
-      if (dueAt === undefined) this.#resting.delete(waiting)
-      else if (dueAt <= now) this.ready(waiting)
-      else next = Math.min(next, dueAt)
-    }
+    // If the clock was moved back, all are due at another time.
+    const due = now < this.#lookedAt ? this.#resting.takeAll() : this.#resting.takeDue(now)
+    this.#lookedAt = now
+    for (const waiting of due) this.ready(waiting)
     for (const gateway of [...this.#gateways.values()]) {
       // If the clock was moved back, a pause must not last for ever.
       if (gateway.retryAt > now + 2 * PUSH_PAUSES.longestMs) gateway.retryAt = 0
       if (gateway.line.size > 0) this.#serve(gateway)
       else if (gateway.running === 0 && gateway.retryAt + PUSH_PAUSES.longestMs < now) this.#forget(gateway)
     }
-    if (this.#resting.size > 0) this.#look(next - now)
+    const { nextAt } = this.#resting
+    if (nextAt !== undefined) this.#look(nextAt - now)
   }
 }
