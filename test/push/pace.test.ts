@@ -8,10 +8,19 @@ const OUTCOME = { notify: true, highlight: false, sound: undefined, tweaks: {}, 
 const noticeOf = (position: number, roomNid = 1, weight: Weight = WEIGHT.silent): Notice => ({
   ...{ roomNid, eventNid: position, position, isInvitation: false, outcome: OUTCOME, weight, at: 0 },
 })
+const noticeAt = (position: number, at = 0): Notice => ({ ...noticeOf(position), at })
 const lineOf = (...notices: Notice[]): NoticeLine => {
   const line = new NoticeLine()
   for (const one of notices) line.push(one)
   return line
+}
+/** Numbers that look random, the same at each run. */
+function dice(seed: number): (sides: number) => number {
+  let state = seed
+  return (sides) => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
+    return Math.floor((state / 2 ** 31) * sides)
+  }
 }
 /** What goes as long as time stands still at `now`, by position. */
 function go(line: NoticeLine, now: number): number[] {
@@ -40,6 +49,24 @@ describe('a pace', () => {
     expect([use.free(1_000), use.nextAt(1_000)]).toEqual([0, 1_100])
     expect([use.free(1_099), use.nextAt(1_050)]).toEqual([0, 1_100])
     expect([use.free(1_100), use.free(1_250), use.free(1_300), use.free(9_000)]).toEqual([1, 2, 3, 3])
+  })
+
+  it('saves nothing up while a turn is held up, and does not mind less than a turn', () => {
+    const use = new PaceUse({ burst: 3, everyMs: 100 })
+    for (let count = 0; count < 3; count++) use.take(1_000)
+    // It waited from 1,050 on, might have gone at 1,100, and goes at 1,350.
+    expect(use.free(1_350)).toBe(3)
+    for (let times = 0; times < 2; times++) use.heldUp(1_050, 1_350)
+    expect(use.free(1_350)).toBe(1)
+    use.take(1_350)
+    expect(use.nextAt(1_350)).toBe(1_450)
+    use.heldUp(1_360, 1_549)
+    use.take(1_549)
+    expect(use.nextAt(1_549)).toBe(1_550)
+    // Nothing waited meanwhile, or all was free when it began to.
+    use.heldUp(9_000, 9_050)
+    use.heldUp(9_000, 9_500)
+    expect(use.free(9_500)).toBe(3)
   })
 
   it('does not stand still if the clock is moved back', () => {
@@ -105,13 +132,51 @@ describe('notices', () => {
     expect(go(line, everyMs)).toEqual([109])
   })
 
-  it('that were chosen go, whatever comes after', () => {
+  it('of a phone that is served too seldom are the newest, after the burst', () => {
+    const line = lineOf(noticeAt(0))
+    let position = 0
+    const ages: number[] = []
+    // One comes each 10 ms, and one goes each 300 ms: what is free must not become more and more.
+    for (let now = 0; now < 30_000; now += 10) {
+      if (!line.renewLast(noticeAt(++position, now), now)) line.push(noticeAt(position, now))
+      if (now % 300 !== 0) continue
+      line.choose(now)
+      ages.push(position - line.first!.position)
+      line.take(now)
+      line.drop()
+    }
+    expect(ages.slice(10)).toEqual(ages.slice(10).fill(0))
+  })
+
+  it.each(Array.from({ length: 50 }, (_, seed) => seed + 1))(
+    'go as they would if none took the place of another before its turn (seed %i)',
+    (seed) => {
+      const roll = dice(seed)
+      const [kept, renewed] = [spent(0), spent(0)]
+      let now = 0
+      let renewals = 0
+      for (let position = 1; position < 400; position++) {
+        const weight = [0, 0, 0, 1, 2, 3][roll(6)]! as Weight
+        const notice = { ...noticeOf(position, roll(1 + (seed % 3)), weight), at: now }
+        kept.push(notice)
+        if (renewed.renewLast(notice, now)) renewals += 1
+        else renewed.push(notice)
+        now += roll(30)
+        if (roll(4) > 0) continue
+        expect(go(renewed, now)).toEqual(go(kept, now))
+        expect(renewed.from).toBe(kept.from)
+      }
+      expect(renewals).toBeGreaterThan(20)
+    },
+  )
+
+  it('that were chosen keep their turn, whatever comes after', () => {
     const line = spent(0)
     for (const one of [noticeOf(1), noticeOf(2, 2), noticeOf(3), noticeOf(4, 2)]) line.push(one)
     expect(go(line, PUSH_PACE.everyMs)).toEqual([3])
     for (const one of [noticeOf(5), noticeOf(6, 2), noticeOf(7)]) line.push(one)
-    expect(go(line, 2 * PUSH_PACE.everyMs)).toEqual([4])
-    expect(go(line, 3 * PUSH_PACE.everyMs)).toEqual([6])
-    expect(go(line, 4 * PUSH_PACE.everyMs)).toEqual([7])
+    // The other room's turn is not put off by telling of the newest there.
+    expect(go(line, 2 * PUSH_PACE.everyMs)).toEqual([6])
+    expect(go(line, 3 * PUSH_PACE.everyMs)).toEqual([7])
   })
 })

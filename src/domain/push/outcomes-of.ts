@@ -1,7 +1,14 @@
+import type { UserId } from '../../core/ids.ts'
 import type { CompiledRules } from '../../core/push/compiled-rules.ts'
 import { type PushOutcome, SILENCE } from '../../core/push/default-rules.ts'
 import type { PushContext, PushedEvent } from '../../core/push/pushed-event.ts'
 import { type DefaultsTried, outcomeForUser, type SharedOutcome } from '../../core/push/shared-outcome.ts'
+
+/** A local user whose rules are asked for. */
+export interface PushedUser {
+  readonly userNid: number
+  readonly userId: UserId
+}
 
 interface Made {
   readonly shared: SharedOutcome
@@ -13,10 +20,16 @@ interface Made {
  * What an event is to users, by their rules. It is tried once for all who have the same rules.
  *
  * @param nobody what the context of all of them has in common, as for `evaluateShared`
+ * @param factsOf what it has of one; asked for few
  */
-export function outcomesOf(event: PushedEvent, nobody: PushContext) {
+export function outcomesOf(
+  event: PushedEvent,
+  nobody: PushContext,
+  factsOf: (userNid: number) => Pick<PushContext, 'displayName' | 'follows'>,
+): (compiled: CompiledRules, user: PushedUser) => PushOutcome {
   const tried: DefaultsTried = new Map()
   const byRules = new Map<CompiledRules, Made>()
+  const { sender } = event.pdu
 
   function make(rules: CompiledRules): Made {
     const shared = rules.evaluateForAll(event, nobody, tried)
@@ -25,14 +38,10 @@ export function outcomesOf(event: PushedEvent, nobody: PushContext) {
     return made
   }
 
-  return (
-    { rules, ignored }: CompiledRules,
-    userId: string,
-    facts: Pick<PushContext, 'displayName' | 'follows'>,
-  ): PushOutcome => {
-    const { sender } = event.pdu
+  return ({ rules, ignored }, { userNid, userId }) => {
     if (userId === sender || ignored?.has(sender)) return SILENCE
     const { shared, named } = byRules.get(rules) ?? make(rules)
-    return named && !named.has(userId) ? shared.outcome : outcomeForUser(shared, event, { ...nobody, ...facts, userId })
+    if (named && (named.size === 0 || !named.has(userId))) return shared.outcome
+    return outcomeForUser(shared, event, { ...nobody, ...factsOf(userNid), userId })
   }
 }

@@ -1,5 +1,4 @@
 import type { ByteBudget } from '../../core/byte-budget.ts'
-import type { UserId } from '../../core/ids.ts'
 import { type CompiledRules, DEFAULT_PUSH_RULES, withoutSenders } from '../../core/push/compiled-rules.ts'
 import type { PushOutcome, PushRuleset } from '../../core/push/default-rules.ts'
 import { NO_OWN_RULES, type OwnRules, rulesetOf } from '../../core/push/own-rules.ts'
@@ -9,17 +8,11 @@ import type { Reader } from '../../store/db/db.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
-import { outcomesOf } from './outcomes-of.ts'
+import { outcomesOf, type PushedUser } from './outcomes-of.ts'
 import { powersIn } from './push-context.ts'
 import { createRuleNews } from './rule-news.ts'
 import { createSharing, type SharedRules } from './shared-rules.ts'
 import type { ThreadFollowers } from './thread-followers.ts'
-
-/** A local user whose rules are asked for. */
-export interface PushedUser {
-  readonly userNid: number
-  readonly userId: UserId
-}
 
 /**
  * The push rules of local users, to evaluate events by.
@@ -38,8 +31,8 @@ export interface PushRules {
   hasOwn(userNid: number): boolean
   /** The result of a user's rules for a committed event of a room, in the room's current state. A silent result if it is their own. */
   evaluate(user: PushedUser, room: Room, event: RoomEvent): Promise<PushOutcome>
-  /** The same for several users, by number. */
-  outcomes(users: readonly PushedUser[], room: Room, event: RoomEvent): Promise<ReadonlyMap<number, PushOutcome>>
+  /** The same for several users, as a function of each of them. It is to be called at once, since rules may change. */
+  outcomes(users: readonly PushedUser[], room: Room, event: RoomEvent): Promise<(user: PushedUser) => PushOutcome>
   /** What a user changed about the rules. */
   stored(userNid: number): Promise<OwnRules>
   /** The rules as clients read them. */
@@ -65,6 +58,8 @@ export function lookUpRulesets({ db }: { readonly db: Reader }): Pick<PushRules,
     },
   }
 }
+
+export type { PushedUser } from './outcomes-of.ts'
 
 interface Held {
   readonly shared: SharedRules
@@ -146,14 +141,15 @@ export async function openPushRules({
     ])
     const event = new PushedEvent(pdu, { roomId: room.id, eventId: id })
     const facts = { memberCount: room.counts.join, ...powers }
-    const outcomeOf = outcomesOf(event, { userId: '', displayName: undefined, follows: thread && false, ...facts })
-    return new Map(
-      users.map(({ userNid, userId }) => {
-        const rules = loaded.get(userNid)?.compiled ?? peek(userNid) ?? DEFAULT_PUSH_RULES
-        const { displayName } = room.localMembers.get(userNid) ?? {}
-        return [userNid, outcomeOf(rules, userId, { displayName, follows: thread?.followers.has(userNid) })]
-      }),
-    )
+    const nobody = { userId: '', displayName: undefined, follows: thread && false, ...facts }
+    const outcomeOf = outcomesOf(event, nobody, (userNid) => ({
+      displayName: room.localMembers.get(userNid)?.displayName,
+      follows: thread?.followers.has(userNid),
+    }))
+    return (user) => {
+      const rules = loaded.size > 0 ? loaded.get(user.userNid)?.compiled : undefined
+      return outcomeOf(rules ?? peek(user.userNid) ?? DEFAULT_PUSH_RULES, user)
+    }
   }
 
   return {
@@ -165,7 +161,7 @@ export async function openPushRules({
     },
     hasOwn,
     async evaluate(user, room, event) {
-      return (await outcomes([user], room, event)).get(user.userNid)!
+      return (await outcomes([user], room, event))(user)
     },
     stored: async (userNid) => (await heldOf(userNid))?.shared.stored ?? NO_OWN_RULES,
     ruleset: async ({ userNid, userId }) => rulesetOf((await heldOf(userNid))?.shared.stored ?? NO_OWN_RULES, userId),

@@ -10,7 +10,8 @@ import type { UnreadRooms } from './unread-rooms.ts'
  * rooms that changed.
  */
 export interface Badges {
-  of(userNid: number): Promise<number>
+  /** At once if memory tells. */
+  of(userNid: number): number | Promise<number>
   /** A room may have another count now. */
   changed(userNid: number, roomNid: number): void
   /** Whether something was unread in a room when it was counted last. */
@@ -44,7 +45,7 @@ export function createBadges({
     const roomNids = [...stale]
     stale.clear()
     try {
-      const counts = await unreadRooms(userNid, roomNids)
+      const counts = await unreadRooms.of(userNid, roomNids)
       for (const nid of roomNids) {
         const count = counts.get(nid)?.notification_count
         if (count === undefined) rooms.delete(nid)
@@ -73,17 +74,38 @@ export function createBadges({
     return badge
   }
 
+  async function count(userNid: number, known: Badge | undefined): Promise<number> {
+    const badge = known ?? (await begin(userNid))
+    if (badge.stale.size > 0) await countStale(userNid, badge)
+    return sum(badge)
+  }
+
+  /** Counts the one room that changed, as is usual for a phone that is told of each message. False if memory does not tell. */
+  function countOne(userNid: number, { rooms, stale }: Badge): boolean {
+    const [roomNid] = stale
+    const unread = roomNid === undefined ? undefined : unreadRooms.now(userNid, roomNid)
+    if (roomNid === undefined || unread === undefined) return false
+    stale.delete(roomNid)
+    if (unread === 0) rooms.delete(roomNid)
+    else rooms.set(roomNid, unread)
+    return true
+  }
+
   return {
-    async of(userNid) {
-      const badge = badges.get(userNid) ?? (await begin(userNid))
-      if (badge.stale.size > 0) await countStale(userNid, badge)
-      let total = badge.invitations
-      for (const count of badge.rooms.values()) total += count
-      return total
+    of(userNid) {
+      const badge = badges.get(userNid)
+      if (!badge || badge.stale.size > 1) return count(userNid, badge)
+      return badge.stale.size === 0 || countOne(userNid, badge) ? sum(badge) : count(userNid, badge)
     },
     changed: (userNid, roomNid) => void badges.get(userNid)?.stale.add(roomNid),
     wasUnread: (userNid, roomNid) => badges.get(userNid)?.rooms.has(roomNid) === true,
     forget: (userNid) => void badges.delete(userNid),
     forgetAll: () => badges.clear(),
   }
+}
+
+function sum({ rooms, invitations }: Badge): number {
+  let total = invitations
+  for (const count of rooms.values()) total += count
+  return total
 }

@@ -1,4 +1,3 @@
-import { groupBy } from '../../core/group-by.ts'
 import type { PushOutcome } from '../../core/push/default-rules.ts'
 import type { Clock } from '../clock.ts'
 import type { PushedUser, PushRules } from '../push/rules.ts'
@@ -12,15 +11,20 @@ import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type InvitationNews, type Notice, weightOf } from './notice.ts'
 
 /** A notice, and the users that it is for. */
-export interface Notified {
+export interface Notified<User extends PushedUser = PushedUser> {
   readonly notice: Notice
-  readonly userNids: readonly number[]
+  readonly users: readonly User[]
 }
 
 /** Who is notified of what, by each user's push rules. */
 export interface Evaluation {
   /** The notices of an event for some joined members of its room. Own events never notify. */
-  ofEvent(room: Room, event: RoomEvent, users: readonly PushedUser[], at?: number): Promise<readonly Notified[]>
+  ofEvent<User extends PushedUser>(
+    room: Room,
+    event: RoomEvent,
+    users: readonly User[],
+    at?: number,
+  ): Promise<readonly Notified<User>[]>
   /** The notice of an invitation, if the invited user's rules want one. */
   ofInvitation(roomNid: number, invitation: InvitationNews, user: PushedUser): Promise<Notice | undefined>
 }
@@ -46,27 +50,40 @@ export function createEvaluation(parts: {
     return (await access.membershipsAt(user, room, [event]))(event) === 'join'
   }
 
-  async function present(room: Room, users: readonly PushedUser[], event: RoomEvent): Promise<PushedUser[]> {
+  /** Groups those who are notified by what the event is to them. Most were in the room for all to see; the others are asked for. */
+  async function group<User extends PushedUser>(
+    room: Room,
+    event: RoomEvent,
+    users: readonly User[],
+  ): Promise<ReadonlyMap<PushOutcome, readonly User[]>> {
+    const outcomeOf = await pushRules.outcomes(users, room, event)
     const isSimple = event.isOnTip && event.stateChain === room.committed.chain
-    const found: PushedUser[] = []
-    for (const user of users) {
-      const since = room.localMembers.get(user.userNid)?.since ?? Number.POSITIVE_INFINITY
-      if ((isSimple && since <= event.streamPos) || (await wasIn(room, user, event))) found.push(user)
+    const groups = new Map<PushOutcome, User[]>()
+    const add = (outcome: PushOutcome, user: User) => {
+      const group = groups.get(outcome)
+      if (group) group.push(user)
+      else groups.set(outcome, [user])
     }
-    return found
+    const doubtful: (readonly [PushOutcome, User])[] = []
+    for (const user of users) {
+      if (user.userNid === event.senderNid) continue
+      const outcome = outcomeOf(user)
+      if (!outcome.notify) continue
+      const since = isSimple ? room.localMembers.get(user.userNid)?.since : undefined
+      if (since !== undefined && since <= event.streamPos) add(outcome, user)
+      else doubtful.push([outcome, user])
+    }
+    for (const [outcome, user] of doubtful) if (await wasIn(room, user, event)) add(outcome, user)
+    return groups
   }
 
   return {
     async ofEvent(room, event, users, at = clock.now()) {
-      const others = users.filter(({ userNid }) => userNid !== event.senderNid)
-      if (others.length === 0 || event.ts < oldBefore) return []
-      const outcomes = await pushRules.outcomes(others, room, event)
-      const wanting = others.filter(({ userNid }) => outcomes.get(userNid)!.notify)
-      const reached = wanting.length === 0 ? [] : await present(room, wanting, event)
-      const byOutcome = groupBy(reached, ({ userNid }) => outcomes.get(userNid)!)
-      return [...byOutcome].map(([outcome, group]) => ({
-        notice: noticeOf(event, outcome, { position: event.streamPos, isInvitation: false, at }),
-        userNids: group.map(({ userNid }) => userNid),
+      if (users.length === 0 || event.ts < oldBefore) return []
+      const about = { position: event.streamPos, isInvitation: false, at }
+      return [...(await group(room, event, users))].map(([outcome, users]) => ({
+        notice: noticeOf(event, outcome, about),
+        users,
       }))
     },
 

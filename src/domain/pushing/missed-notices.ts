@@ -36,7 +36,7 @@ export function createMissedReader(parts: MissedParts): ReadMissed {
   const waiting: (() => void)[] = []
 
   async function unreadEvents(userNid: number, after: number, upTo: number, roomNid: number | undefined) {
-    const roomNids = [...(await unreadRooms(userNid, roomNid === undefined ? undefined : [roomNid])).keys()]
+    const roomNids = [...(await unreadRooms.of(userNid, roomNid === undefined ? undefined : [roomNid])).keys()]
     if (roomNids.length === 0) return { found: [], upTo, isFull: false }
     await unread.know(userNid, roomNids)
     const places: UnreadBeginnings[] = []

@@ -2,27 +2,42 @@ import { PUSH_PACE, URGENT_PUSH_PACE } from '../limits/pushers.ts'
 import { type Notice, WEIGHT } from './notice.ts'
 import { PaceUse } from './pace.ts'
 
+interface Entry {
+  notice: Notice
+  /** From which position on it stands for others that were left out; its own if it stands for itself alone. */
+  from: number
+  /** When the first of those was found that wait in its place. */
+  readonly since: number
+}
+
+const entryOf = (notice: Notice): Entry => ({ notice, from: notice.position, since: notice.at })
+
 /**
  * The notices of one pusher that wait in memory, in the order of the stream, and the pace at which they go. When more wait than may go now,
  * the newest ones of each room stand for those before them that matter no more. So a flood becomes few notifications, each mention still is
  * one of its own, and the last event of each room is always told of.
  */
 export class NoticeLine {
-  #notices: Notice[] = []
-  /** From which position on a notice stands for others that were left out. */
-  readonly #standsFrom = new Map<Notice, number>()
-  /** So many at the front are to go as they are. Otherwise a room that is never quiet could keep another waiting. */
+  #entries: Entry[] = []
+  /** So many at the front keep their turn before what comes after. Otherwise a room that is never quiet could keep another waiting. */
   #chosen = 0
+  /** Whether one took the place of another since the last choice, and so that one was left out. */
+  #isRenewed = false
   #urgent = 0
   readonly #pace = new PaceUse(PUSH_PACE)
   readonly #urgentPace = new PaceUse(URGENT_PUSH_PACE)
 
   get length(): number {
-    return this.#notices.length
+    return this.#entries.length
   }
 
   get first(): Notice | undefined {
-    return this.#notices[0]
+    return this.#entries[0]?.notice
+  }
+
+  /** When the first one was found, or what waited in its place before. */
+  get waitsSince(): number | undefined {
+    return this.#entries[0]?.since
   }
 
   /** Whether anything that waits is urgent. */
@@ -32,33 +47,54 @@ export class NoticeLine {
 
   /** The lowest position of all that wait, and of all that they stand for. */
   get from(): number | undefined {
-    const [first] = this.#notices
+    const [first] = this.#entries
     if (!first) return undefined
-    let from = first.position
-    for (const position of this.#standsFrom.values()) from = Math.min(from, position)
-    return from
+    let lowest = first.from
+    for (const { from } of this.#entries) lowest = Math.min(lowest, from)
+    return lowest
   }
 
   /** When the first one may go. If something urgent waits, its pace counts for those before it too. */
   dueAt(now: number): number | undefined {
-    if (this.#notices.length === 0) return undefined
+    if (this.#entries.length === 0) return undefined
     const next = this.#pace.nextAt(now)
     return this.#urgent === 0 ? next : Math.min(next, this.#urgentPace.nextAt(now))
   }
 
   /** Takes the next notice of the stream. */
   push(notice: Notice): void {
-    this.#notices.push(notice)
+    this.#entries.push(entryOf(notice))
     if (notice.weight === WEIGHT.urgent) this.#urgent += 1
   }
 
   /**
+   * Takes the next notice of the stream in the place of the last one, if nothing may go now and that one would be left out for it when
+   * something may. So a flood costs each pusher next to nothing until it is its turn.
+   * @returns false if it did not
+   */
+  renewLast(notice: Notice, now: number): boolean {
+    const last = this.#entries.length > this.#chosen ? this.#entries[this.#entries.length - 1] : undefined
+    if (last === undefined || last.notice.roomNid !== notice.roomNid) return false
+    if (notice.weight === WEIGHT.urgent || notice.weight < last.notice.weight) return false
+    if (this.#pace.free(now) > 0) return false
+    last.notice = notice
+    this.#isRenewed = true
+    return true
+  }
+
+  /**
    * The first one may go now. Leaves out what the pace leaves no room for, unless all are to go, and gives how many that were. What stays
-   * goes as it is.
+   * keeps its turn.
    */
   choose(now: number, areAllToGo = false): number {
-    const leftOut = areAllToGo ? 0 : this.shorten(now)
-    this.#chosen = leftOut > 0 ? this.#notices.length : Math.max(1, this.#chosen)
+    if (areAllToGo) {
+      this.#chosen = Math.max(1, this.#chosen)
+      return 0
+    }
+    this.#wereHeldUp(now)
+    const leftOut = this.#leaveOut(now, true)
+    this.#chosen = leftOut > 0 || this.#isRenewed ? this.#entries.length : Math.max(1, this.#chosen)
+    this.#isRenewed = false
     return leftOut
   }
 
@@ -77,18 +113,16 @@ export class NoticeLine {
 
   /** The first one is done with. */
   drop(): void {
-    const first = this.#notices.shift()
+    const first = this.#entries.shift()
     if (!first) return
-    this.#standsFrom.delete(first)
     this.#chosen = Math.max(0, this.#chosen - 1)
-    if (first.weight === WEIGHT.urgent) this.#urgent -= 1
+    if (first.notice.weight === WEIGHT.urgent) this.#urgent -= 1
   }
 
   /** Gives how many there were. */
   clear(): number {
-    const count = this.#notices.length
-    this.#notices = []
-    this.#standsFrom.clear()
+    const count = this.#entries.length
+    this.#entries = []
     this.#chosen = 0
     this.#urgent = 0
     return count
@@ -96,67 +130,86 @@ export class NoticeLine {
 
   /** From which position on a notice stands for others; undefined if it stands for itself alone. */
   standsFrom(notice: Notice): number | undefined {
-    return this.#standsFrom.get(notice)
+    const from = this.#entries.find((one) => one.notice === notice)?.from
+    return from === notice.position ? undefined : from
   }
 
   /** The first one is not to be told of any more: these come in its place, of those that it stood for. @param from where these begin */
   replaceFirst(notices: readonly Notice[], from: number): void {
     this.drop()
     this.#chosen = 0
-    this.#notices.unshift(...notices)
+    const entries = notices.map(entryOf)
+    this.#entries.unshift(...entries)
     let next = from
-    for (const notice of notices) {
-      if (next < notice.position) this.#standsFrom.set(notice, next)
-      if (notice.weight === WEIGHT.urgent) this.#urgent += 1
-      next = notice.position + 1
+    for (const entry of entries) {
+      const { position, weight } = entry.notice
+      entry.from = Math.min(next, position)
+      if (weight === WEIGHT.urgent) this.#urgent += 1
+      next = position + 1
     }
   }
 
   /**
-   * Leaves out the oldest for which the next one of their room stands, as many as are over the pace. Gives how many that were. So what a
-   * notice stands for is all that came in its room since a position.
+   * Leaves out the oldest for which the next one of their room stands, as many as are over the pace, but for those that were chosen. Gives
+   * how many that were. So what a notice stands for is all that came in its room since a position.
    */
   shorten(now: number): number {
-    const before = this.#notices.length
-    const most = Math.max(1, this.#pace.free(now))
-    const mostUrgent = Math.max(1, this.#urgentPace.free(now))
-    for (let length = 0; this.#notices.length > most && this.#notices.length !== length; ) {
-      length = this.#notices.length
-      this.#shortenOnce(length - most, this.#urgent - mostUrgent)
-    }
-    return before - this.#notices.length
+    return this.#leaveOut(now, false)
   }
 
-  #shortenOnce(over: number, urgentOver: number): void {
-    const nexts = nextsOf(this.#notices)
-    this.#notices = this.#notices.filter((notice, index) => {
-      const next = nexts[index]
-      const isUrgent = notice.weight === WEIGHT.urgent
-      if (over <= 0 || (isUrgent && urgentOver <= 0) || index < this.#chosen) return true
-      if (next === undefined || next.weight < notice.weight) return true
-      this.#replace(notice, next)
+  /** @param fromChosen also what was chosen before, where that keeps nothing of another room waiting */
+  #leaveOut(now: number, fromChosen: boolean): number {
+    const before = this.#entries.length
+    if (before === 1) return 0
+    const most = Math.max(1, this.#pace.free(now))
+    const mostUrgent = Math.max(1, this.#urgentPace.free(now))
+    // Of what was chosen, some once nothing else can be left out.
+    for (let isOfChosen = false, length = before; length > most; length = this.#entries.length) {
+      this.#leaveOutOnce({ over: length - most, urgentOver: this.#urgent - mostUrgent }, isOfChosen)
+      if (this.#entries.length < length) isOfChosen = false
+      else if (isOfChosen || !fromChosen) break
+      else isOfChosen = true
+    }
+    return before - this.#entries.length
+  }
+
+  #leaveOutOnce({ over, urgentOver }: { over: number; urgentOver: number }, isOfChosen: boolean): void {
+    const chosen = this.#chosen
+    const nexts = nextsOf(this.#entries)
+    this.#entries = this.#entries.filter((entry, index) => {
+      const { weight } = entry.notice
+      const isUrgent = weight === WEIGHT.urgent
+      if (over <= 0 || (isUrgent && urgentOver <= 0)) return true
+      const place = nexts[index]!
+      const next = this.#entries[place]
+      if (next === undefined || next.notice.weight < weight) return true
+      if (index < chosen && !(isOfChosen && (place < chosen || place === index + 1))) return true
+      next.from = Math.min(next.from, entry.from)
+      if (index < chosen) this.#chosen -= 1
+      if (isUrgent) this.#urgent -= 1
       over -= 1
       if (isUrgent) urgentOver -= 1
       return false
     })
   }
 
-  #replace(notice: Notice, standIn: Notice): void {
-    const from = this.#standsFrom.get(notice) ?? notice.position
-    this.#standsFrom.delete(notice)
-    this.#standsFrom.set(standIn, Math.min(from, this.#standsFrom.get(standIn) ?? from))
-    if (notice.weight === WEIGHT.urgent) this.#urgent -= 1
+  #wereHeldUp(now: number): void {
+    const [first] = this.#entries
+    if (first) this.#pace.heldUp(first.since, now)
+    if (this.#urgent === 0) return
+    const urgent = this.#entries.find(({ notice }) => notice.weight === WEIGHT.urgent)
+    if (urgent) this.#urgentPace.heldUp(urgent.since, now)
   }
 }
 
-/** For each notice the next one of its room. */
-function nextsOf(notices: readonly Notice[]): (Notice | undefined)[] {
-  const found: (Notice | undefined)[] = new Array(notices.length)
-  const byRoom = new Map<number, Notice>()
-  for (let index = notices.length - 1; index >= 0; index--) {
-    const notice = notices[index]!
-    found[index] = byRoom.get(notice.roomNid)
-    byRoom.set(notice.roomNid, notice)
+/** For each entry the place of the next one of its room; that behind the last one if there is none. */
+function nextsOf(entries: readonly Entry[]): number[] {
+  const found: number[] = new Array(entries.length)
+  const byRoom = new Map<number, number>()
+  for (let index = entries.length - 1; index >= 0; index--) {
+    const { roomNid } = entries[index]!.notice
+    found[index] = byRoom.get(roomNid) ?? entries.length
+    byRoom.set(roomNid, index)
   }
   return found
 }

@@ -11,8 +11,8 @@ import type { WordsOf } from './room-words.ts'
 
 /** Writes the bodies of requests to push gateways (push gateway API, "POST notify"). */
 export interface NotificationBodies {
-  /** @param unread 0 for a pusher that wants no counts, and otherwise what the badge shows */
-  ofEvent(event: RoomEvent, outcome: PushOutcome, to: Addressee, unread: number): Promise<string>
+  /** At once, if somebody was notified of the event before. @param unread 0 for a pusher that wants no counts, and otherwise what the badge shows */
+  ofEvent(event: RoomEvent, outcome: PushOutcome, to: Addressee, unread: number): string | Promise<string>
   /**
    * Counts alone. Zero is written out here, although counts of zero should be left out: a gateway could not tell it from no news, and the
    * badge would stay.
@@ -49,6 +49,8 @@ export function addresseeOf(row: PusherRow): Addressee {
 
 interface Described {
   readonly text: Promise<string>
+  /** The text, as soon as it is there. */
+  made: string | undefined
   readonly bytes: number
 }
 
@@ -63,6 +65,17 @@ export function createNotificationBodies({
 }): NotificationBodies {
   /** What is the same for all who are notified of an event. */
   const shared = createCache<RoomEvent, Described>(MAX_NOTIFIED_EVENT_BYTES, { sizeOf: ({ bytes }) => bytes })
+
+  /** Of outcomes: there are as many as rules, and each is the same object for all that it is the outcome of. */
+  const tweaks = new WeakMap<PushOutcome, string>()
+
+  function tweaksOf(outcome: PushOutcome): string {
+    const known = tweaks.get(outcome)
+    if (known !== undefined) return known
+    const text = writeJson(outcome.tweaks)
+    tweaks.set(outcome, text)
+    return text
+  }
 
   async function describe(event: RoomEvent): Promise<string> {
     const room = await registry.getByNid(event.roomNid)
@@ -79,32 +92,46 @@ export function createNotificationBodies({
     })
   }
 
-  function described(event: RoomEvent): Promise<string> {
+  function described(event: RoomEvent): string | Promise<string> {
     const known = shared.get(event)
-    if (known) return known.text
+    if (known) return known.made ?? known.text
     const text = describe(event)
-    shared.set(event, { text, bytes: 2 * event.bytes })
-    text.catch(() => shared.delete(event))
+    const describing: Described = { text, made: undefined, bytes: 2 * event.bytes }
+    shared.set(event, describing)
+    text.then(
+      (made) => {
+        describing.made = made
+      },
+      () => shared.delete(event),
+    )
     return text
   }
 
+  async function ofIdOnly(event: RoomEvent, outcome: PushOutcome, to: Addressee, unread: number): Promise<string> {
+    const { id: room_id } = await registry.getByNid(event.roomNid)
+    const names = inside({ event_id: nameOf(event), room_id, prio: priorityOf(event, outcome) })
+    return `{"notification":{${names},${countsOf(unread)},"devices":[{${to.device}}]}}`
+  }
+
+  /** @param text what is the same for all */
+  function whole(text: string, event: RoomEvent, outcome: PushOutcome, to: Addressee, unread: number): string {
+    const isTarget = event.type === 'm.room.member' && event.pdu.state_key === to.userId
+    const own = `"prio":"${priorityOf(event, outcome)}"${isTarget ? ',"user_is_target":true' : ''},${countsOf(unread)}`
+    return `{"notification":{${text},${own},"devices":[{${to.device},"tweaks":${tweaksOf(outcome)}}]}}`
+  }
+
   return {
-    async ofEvent(event, outcome, to, unread) {
-      const rest = `"counts":${unread > 0 ? `{"unread":${unread}}` : '{}'}`
-      if (to.isEventIdOnly) {
-        const { id: room_id } = await registry.getByNid(event.roomNid)
-        const names = inside({ event_id: nameOf(event), room_id, prio: priorityOf(event, outcome) })
-        return `{"notification":{${names},${rest},"devices":[{${to.device}}]}}`
-      }
-      const { type, pdu } = event
-      const isTarget = type === 'm.room.member' && pdu.state_key === to.userId
-      const own = `"prio":"${priorityOf(event, outcome)}"${isTarget ? ',"user_is_target":true' : ''},${rest}`
-      const device = `{${to.device},"tweaks":${writeJson(outcome.tweaks)}}`
-      return `{"notification":{${await described(event)},${own},"devices":[${device}]}}`
+    ofEvent(event, outcome, to, unread) {
+      if (to.isEventIdOnly) return ofIdOnly(event, outcome, to, unread)
+      const text = described(event)
+      if (typeof text === 'string') return whole(text, event, outcome, to, unread)
+      return text.then((made) => whole(made, event, outcome, to, unread))
     },
     ofCounts: (to, unread) => `{"notification":{"counts":{"unread":${unread}},"devices":[{${to.device}}]}}`,
   }
 }
+
+const countsOf = (unread: number): string => `"counts":${unread > 0 ? `{"unread":${unread}}` : '{}'}`
 
 /** Whether a phone is woken at once. Only the phone can tell whether an encrypted event deserves that. */
 function priorityOf({ type }: RoomEvent, { highlight, sound }: PushOutcome): 'high' | 'low' {

@@ -8,6 +8,8 @@ export interface Pace {
 export class PaceUse {
   readonly #pace: Pace
   #wholeAt = 0
+  /** When the last one went, or when the last loss was made up for. */
+  #settledAt = 0
 
   constructor(pace: Pace) {
     this.#pace = pace
@@ -28,6 +30,20 @@ export class PaceUse {
   /** One goes. It may go only if one is free. */
   take(now: number): void {
     this.#wholeAt = now + this.#missingMs(now) + this.#pace.everyMs
+    this.#settledAt = now
+  }
+
+  /**
+   * What waits since a time is about to go. If its turn was held up for as long as the pace leaves between two, nothing is saved up by that:
+   * whoever cannot keep up with the pace would be sent all that is free, and so hear of the newest the later.
+   */
+  heldUp(since: number, now: number): void {
+    const { burst, everyMs } = this.#pace
+    const mightGoAt = Math.max(since, this.#settledAt, this.#wholeAt - (burst - 1) * everyMs)
+    const lostMs = now - mightGoAt
+    if (lostMs < everyMs || this.#wholeAt <= mightGoAt) return
+    this.#wholeAt += lostMs
+    this.#settledAt = now
   }
 
   #missingMs(now: number): number {

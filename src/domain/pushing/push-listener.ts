@@ -1,4 +1,3 @@
-import type { PushedUser } from '../push/rules.ts'
 import type { PushListener } from '../rooms/room/push-signals.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { MembershipChange, Room } from '../rooms/room/room.ts'
@@ -8,11 +7,11 @@ import type { Badges } from './badges.ts'
 import type { Evaluation } from './evaluation.ts'
 import type { RoomNews } from './notice.ts'
 import type { PushStream } from './push-stream.ts'
-import type { PushUsers } from './push-users.ts'
+import type { PushUser, PushUsers } from './push-users.ts'
 
 export interface PushListenerParts {
   readonly pushUsers: Pick<PushUsers, 'users' | 'countsChanged'>
-  readonly audience: Audience
+  readonly audience: Audience<PushUser>
   readonly badges: Badges
   readonly stream: Pick<PushStream, 'add' | 'reached' | 'missed'>
   /** The stream went on. */
@@ -29,7 +28,7 @@ export function createPushListener({ pushUsers, audience, badges, stream, soon }
         ? [{ userNid, eventNid, position: changedAt }]
         : [],
     )
-    const isHeard = audience.of(room).size > 0
+    const isHeard = audience.of(room).length > 0
     const events = isHeard ? all.filter(({ isInTimeline, isHistory }) => isInTimeline && !isHistory) : []
     if (events.length + invitations.length === 0) return undefined
     const upTo = Math.max(...[...events.map(({ streamPos }) => streamPos), ...invitations.map((one) => one.position)])
@@ -65,8 +64,8 @@ export function createPushListener({ pushUsers, audience, badges, stream, soon }
 /** Evaluates the news of a room, and queues the notices for the pushers. */
 export function createSpreading(parts: {
   readonly registry: Pick<RoomRegistry, 'peekAlive' | 'getByNid'>
-  readonly pushUsers: Pick<PushUsers, 'users' | 'offer' | 'countsChanged'>
-  readonly audience: Pick<Audience, 'of'>
+  readonly pushUsers: Pick<PushUsers, 'users' | 'countsChanged'>
+  readonly audience: Pick<Audience<PushUser>, 'of'>
   readonly badges: Pick<Badges, 'changed' | 'wasUnread' | 'forget'>
   readonly evaluation: Evaluation
 }): (news: RoomNews) => Promise<void> {
@@ -80,15 +79,10 @@ export function createSpreading(parts: {
       badges.changed(senderNid, room.nid)
       pushUsers.countsChanged(senderNid)
     }
-    const listening: PushedUser[] = []
-    for (const userNid of audience.of(room)) {
-      const one = users.get(userNid)
-      if (one) listening.push(one.user)
-    }
-    for (const { notice, userNids } of await evaluation.ofEvent(room, event, listening)) {
-      for (const userNid of userNids) {
+    for (const { notice, users: notified } of await evaluation.ofEvent(room, event, audience.of(room))) {
+      for (const { userNid, queues } of notified) {
         badges.changed(userNid, room.nid)
-        pushUsers.offer(userNid, notice)
+        for (const queue of queues.values()) queue.offer(notice)
       }
     }
   }
@@ -99,11 +93,11 @@ export function createSpreading(parts: {
     if (!room) return
     for (const event of events) await spread(room, event)
     for (const invitation of invitations) {
-      const user = users.get(invitation.userNid)?.user
+      const user = users.get(invitation.userNid)
       if (!user) continue
       const notice = await evaluation.ofInvitation(roomNid, invitation, user)
       badges.forget(user.userNid)
-      if (notice) pushUsers.offer(user.userNid, notice)
+      if (notice) for (const queue of user.queues.values()) queue.offer(notice)
     }
   }
 }

@@ -192,11 +192,21 @@ function createWanted({
     return room?.localMembers.has(userNid) === true && !(await unread.hasRead(userNid, event))
   }
 
-  return async (userNid: number, notice: Notice): Promise<RoomEvent | undefined> => {
+  async function look(userNid: number, notice: Notice): Promise<RoomEvent | undefined> {
     const { eventNid } = notice
     const event = events.get(eventNid) ?? (await events.load([eventNid])).get(eventNid)
     if (!event || event.redactedBy !== undefined) return undefined
     if ((await ignoredUsers.of(userNid))?.has(event.sender)) return undefined
     return (await isWanted(userNid, notice, event)) ? event : undefined
+  }
+
+  return (userNid: number, notice: Notice): RoomEvent | undefined | Promise<RoomEvent | undefined> => {
+    const room = notice.isInvitation ? undefined : registry.peekAlive(notice.roomNid)
+    const event = room && events.get(notice.eventNid)
+    if (!room || !event || ignoredUsers.ignores(userNid)) return look(userNid, notice)
+    if (event.redactedBy !== undefined || !room.localMembers.has(userNid)) return undefined
+    const hasRead = unread.hasRead(userNid, event)
+    if (typeof hasRead === 'boolean') return hasRead ? undefined : event
+    return hasRead.then((isRead) => (isRead ? undefined : event))
   }
 }

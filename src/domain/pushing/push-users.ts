@@ -4,12 +4,10 @@ import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import { getAllPushers, getPushersOf, type PusherRow } from '../../store/accounts/pushers.ts'
 import type { Reader } from '../../store/db/db.ts'
 import type { PushedUser } from '../push/rules.ts'
-import type { Notice } from './notice.ts'
 import type { PushTarget } from './push-target.ts'
 
 /** A user with pushers. */
-export interface PushUser {
-  readonly user: PushedUser
+export interface PushUser extends PushedUser {
   /** By the number of the pusher. */
   readonly queues: Map<number, PushTarget>
 }
@@ -17,8 +15,6 @@ export interface PushUser {
 /** The users with enabled pushers, and their queues. */
 export interface PushUsers {
   readonly users: ReadonlyMap<number, PushUser>
-  /** Queues a notice for all pushers of a user. */
-  offer(userNid: number, notice: Notice): void
   /** What the badge of a user shows may have changed. */
   countsChanged(userNid: number): void
   /** The pushers of a user were set or removed. Nothing is sent to them until they are read again. */
@@ -53,7 +49,7 @@ export function createPushUsers(parts: {
   function add(row: PusherRow, lags: boolean): PushTarget {
     let one = users.get(row.user_nid)
     if (!one) {
-      one = { user: { userNid: row.user_nid, userId: row.user_id }, queues: new Map() }
+      one = { userNid: row.user_nid, userId: row.user_id, queues: new Map() }
       users.set(row.user_nid, one)
       usersChanged()
     }
@@ -104,9 +100,6 @@ export function createPushUsers(parts: {
   return {
     users,
     remove,
-    offer(userNid, notice) {
-      for (const queue of users.get(userNid)?.queues.values() ?? []) queue.offer(notice)
-    },
     countsChanged(userNid) {
       for (const queue of users.get(userNid)?.queues.values() ?? []) {
         queue.badgeChanged()

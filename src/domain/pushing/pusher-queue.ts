@@ -32,10 +32,10 @@ export interface PusherQueueParts {
   readonly random: Random
   readonly log: Logger
   readonly bodies: NotificationBodies
-  /** The event of a notice, if its user has not read it and it is still there. */
-  wanted(userNid: number, notice: Notice): Promise<RoomEvent | undefined>
-  /** What the badge of a user shows. */
-  badge(userNid: number): Promise<number>
+  /** The event of a notice, if its user has not read it and it is still there; at once if memory tells. */
+  wanted(userNid: number, notice: Notice): RoomEvent | undefined | Promise<RoomEvent | undefined>
+  /** What the badge of a user shows; at once if memory tells. */
+  badge(userNid: number): number | Promise<number>
   notify(url: string, body: string): Promise<GatewayAnswer>
   /** Reads what was missed between two positions, in one room or in all. */
   readMissed(row: PusherRow, after: number, upTo: number, roomNid?: number): Promise<MissedNotices>
@@ -113,7 +113,7 @@ export class PusherQueue implements Waiting, PushTarget {
   }
 
   get waitsSince(): number | undefined {
-    return this.#line.first?.at
+    return this.#line.waitsSince
   }
 
   get sentUpTo(): number | undefined {
@@ -159,6 +159,7 @@ export class PusherQueue implements Waiting, PushTarget {
       return
     }
     if (this.#line.length === 0) this.#backAt = undefined
+    else if (this.#renewsLast(notice)) return
     // If something waits, it has its turn already, or will have it when its pace allows.
     const isFirst = this.#line.length === 0 || (notice.weight === WEIGHT.urgent && !this.#line.isUrgent)
     if (this.#hasPlace()) {
@@ -173,6 +174,14 @@ export class PusherQueue implements Waiting, PushTarget {
     if (isFirst) this.wake()
   }
 
+  /** Whether a notice takes the place of the last one that waits for its turn. What a gateway failed to take is told of one by one. */
+  #renewsLast(notice: Notice): boolean {
+    const now = this.#parts.clock.now()
+    if (this.#isCatchingUp(now) || !this.#line.renewLast(notice, now)) return false
+    this.#readUpTo = notice.position
+    return true
+  }
+
   wake(): void {
     this.#parts.ready(this)
   }
@@ -185,6 +194,7 @@ export class PusherQueue implements Waiting, PushTarget {
     this.#isOver = true
     this.#parts.freePlaces(this.#line.clear())
     this.#parts.changed(this)
+    this.wake()
   }
 
   async run(): Promise<Turn> {
@@ -213,7 +223,8 @@ export class PusherQueue implements Waiting, PushTarget {
       this.#free(this.#line.choose(now, this.#isCatchingUp(now)))
       const notice = this.#line.first!
       const isTooOld = this.#isTooOld(notice)
-      const event = isTooOld ? undefined : await this.#parts.wanted(this.#row.user_nid, notice)
+      const found = isTooOld ? undefined : this.#parts.wanted(this.#row.user_nid, notice)
+      const event = found instanceof Promise ? await found : found
       if (event) return this.#send(notice, event)
       if (isTooOld) this.#drop(notice)
       else await this.#skip(notice)
@@ -239,8 +250,10 @@ export class PusherQueue implements Waiting, PushTarget {
   async #send(notice: Notice, event: RoomEvent): Promise<Turn> {
     const { bodies, badge } = this.#parts
     const to = this.#to
-    const unread = to.wantsCounts ? await badge(this.#row.user_nid) : 0
-    const body = await bodies.ofEvent(event, notice.outcome, to, unread)
+    const counted = to.wantsCounts ? badge(this.#row.user_nid) : 0
+    const unread = counted instanceof Promise ? await counted : counted
+    const written = bodies.ofEvent(event, notice.outcome, to, unread)
+    const body = written instanceof Promise ? await written : written
     this.#line.take(this.#parts.clock.now())
     const turn = await this.#ask(body, unread)
     if (turn === 'answered' && this.#failures === 0) this.#drop(notice)

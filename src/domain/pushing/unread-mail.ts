@@ -27,7 +27,7 @@ export interface UnreadMailParts {
   readonly unsubscribing: Pick<Unsubscribing, 'tokenFor'>
   readonly readMissed: ReadMissed
   /** The event of a notice, if its user has not read it and it is still there. */
-  wanted(userNid: number, notice: Notice): Promise<RoomEvent | undefined>
+  wanted(userNid: number, notice: Notice): RoomEvent | undefined | Promise<RoomEvent | undefined>
 }
 
 /** What is unread in one room. */

@@ -32,6 +32,8 @@ export interface Unread {
   know(userNid: number, roomNids: readonly number[]): Promise<void>
   /** The counts of one room; synchronous where the user's mark is in memory. */
   count(userNid: number, roomNid: number, notifiable: number): RoomUnread | Promise<RoomUnread>
+  /** The counts of one room, where the user's mark is in memory. */
+  peek(userNid: number, roomNid: number, notifiable: number): RoomUnread | undefined
   /** After which timeline positions of a room something may be unread; synchronous where the user's mark is in memory. */
   beginnings(userNid: number, roomNid: number): Beginnings | Promise<Beginnings | undefined>
   /** Whether a user has read an event; synchronous where the user's mark is in memory. */
@@ -78,6 +80,7 @@ export function createUnread(parts: {
       if (mark) return mark.counts(notifiable)
       return marks.load(userNid, [roomNid]).then((found) => countOf(found.get(roomNid), notifiable))
     },
+    peek: (userNid, roomNid, notifiable) => marks.of(userNid, roomNid)?.counts(notifiable),
     beginnings(userNid, roomNid) {
       const mark = marks.of(userNid, roomNid)
       return mark ? mark.beginnings : marks.load(userNid, [roomNid]).then((found) => found.get(roomNid)?.beginnings)

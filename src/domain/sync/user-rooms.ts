@@ -20,6 +20,8 @@ export interface RoomsOfUser extends ReadonlyMap<number, UserRoom> {
 /** The rooms of active users: read once, then kept up to date by commits. */
 export interface UserRooms {
   of(userNid: number): RoomsOfUser | Promise<RoomsOfUser>
+  /** Those that are in memory. */
+  peek(userNid: number): RoomsOfUser | undefined
   changed(userNid: number, roomNid: number, room: UserRoom): void
   forgotten(userNid: number, roomNid: number): void
   /** A room was removed for good. */
@@ -88,6 +90,7 @@ export function createUserRooms({ db, budget }: { db: Reader; budget: ByteBudget
       }
       return promise
     },
+    peek: (userNid) => users.get(userNid),
     changed(userNid, roomNid, room) {
       const rooms = users.get(userNid)
       if (rooms) put(rooms, roomNid, room)
