@@ -38,6 +38,7 @@ export async function measureInitialSync(options: BenchOptions): Promise<Measure
     for (const [name, filter] of Object.entries(FILTERS)) {
       measured.push(...(await measureFilter(target, api, people, `${options.rooms} rooms, ${name}`, filter)))
     }
+    measured.push(await measureFew(target, api, people, `${options.rooms} rooms, lazy members`))
     measured.push(await measureCrowd(target, api, people, `${options.rooms} rooms, lazy members`))
     return measured
   } finally {
@@ -80,6 +81,20 @@ async function measureCold(target: Target, api: Api, person: Account, variant: s
   await target.own!.start()
   const { milliseconds } = await timedSync(target.baseUrl, device, filter)
   return measurement({ benchmark: BENCHMARK, variant: `${variant}, cold`, p50Ms: milliseconds })
+}
+
+/** All members at the same time, until the last of them has all. */
+async function measureFew(target: Target, api: Api, people: readonly Account[], variant: string) {
+  const times: number[] = []
+  for (let round = 0; round < HOT_ROUNDS; round += 1) {
+    const devices: Account[] = []
+    for (const { userId } of people) devices.push(await login(api, userId))
+    const begun = performance.now()
+    await Promise.all(devices.map((device) => timedSync(target.baseUrl, device, FILTERS['lazy members'])))
+    times.push(performance.now() - begun)
+  }
+  const { length } = people
+  return measurement({ benchmark: BENCHMARK, variant: `${variant}, hot, ${length} at once`, ...latenciesOf(times) })
 }
 
 async function measureCrowd(target: Target, api: Api, people: readonly Account[], variant: string) {

@@ -13,12 +13,14 @@ import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
-import { firstTimelineOf, keepFirstTimeline } from './first-timelines.ts'
+import { firstSectionOf, keepFirst, ownMembers, writeFirstState } from './first/first-sections.ts'
+import type { FirstSection } from './first/readings.ts'
 import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
 import {
   bundleReader,
   type EventExtras,
   eventList,
+  lazyMembers,
   loadState,
   stateName,
   stateToSend,
@@ -43,19 +45,23 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const isNew = wasResynced && !look.request.filter.room.state.lazyLoadMembers
   const knowing = isNew ? undefined : knownState(look, room)
   const known = knowing instanceof Promise ? await knowing : knowing
-  const shared = firstTimelineOf(look, room)
-  const reading = shared?.slice ?? timelineOf(look, room, known === undefined)
+  const ghosts = look.sources.shadowBans.ghosts(look.by.userNid, room.nid, look.since?.ledger ?? 0, look.now.ledger)
+  const first = ghosts.length === 0 ? firstSectionOf(look, room) : undefined
+  const shared = first && (await sharedSection(look, room, news, first))
+  if (shared) return shared
+  const head = room.committed
+  const reading = timelineOf(look, room, known === undefined)
   const read = reading instanceof Promise ? await reading : reading
   // Events that the client has from what was lost must not stay in its timeline.
   const slice = look.request.lostAfter === undefined || read.limited ? read : { ...read, limited: true }
-  const ownMembership = shared ? alwaysJoined : look.sources.membershipsAt(look.by, room, slice.events)
+  const ownMembership = look.sources.membershipsAt(look.by, room, slice.events)
   const membershipAt = typeof ownMembership === 'function' ? ownMembership : await ownMembership
-  const loading = shared ? undefined : loadReferences(look.sources.events, slice.events)
+  const loading = loadReferences(look.sources.events, slice.events)
   if (loading) await loading
   const isFull = known === undefined || look.request.fullState
-  const bundling = slice.limited && !shared ? look.sources.bundle(bundleReader(look), room, slice.events) : undefined
+  const bundling = slice.limited ? look.sources.bundle(bundleReader(look), room, slice.events) : undefined
   const relations = bundling && (await bundling)
-  if (!shared) keepFirstTimeline(look, room, slice, { membershipAt, relations })
+  const extras = { membershipAt, relations }
   const beginning = isFull || slice.limited ? stateBefore(look, room, slice) : known
   const begin = beginning instanceof Promise ? await beginning : beginning
   const ending = stateNow(look, room)
@@ -69,27 +75,73 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   const nids = stateToSend(look, room, wish)
   const loadingState = loadState(look, room, nids)
   const state = loadingState instanceof Promise ? await loadingState : loadingState
-  const extras = extrasOf(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
+  const beside = besideEvents(look, room, known === undefined && look.since ? await allNews(look, room, news) : news)
   const sticking = stickyEventsOf(look, room, known && look.since?.events, slice.events)
   const sticky = sticking instanceof Promise ? await sticking : sticking
-  const ghosts = look.sources.shadowBans.ghosts(look.by.userNid, room.nid, look.since?.ledger ?? 0, look.now.ledger)
   const isSilent =
     ghosts.length + slice.events.length + state.events.length + state.left.length + sticky.length === 0 &&
     !slice.limited &&
-    extras.isEmpty
+    beside.isEmpty
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
   const counting = look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room))
   const unread = counting instanceof Promise ? await counting : counting
+  const written = isFull ? keepFirst(look, room, { head, slice, extras, target, state }) : undefined
+  if (written && ghosts.length + sticky.length === 0) {
+    return writtenSection(look, room, written, { members: ownMembers(look, state.events), beside, summary, unread })
+  }
   return {
     roomId: room.id,
     write(out) {
       out.text('{"timeline":')
-      writeTimeline(out, look, room, slice, { membershipAt, relations, json: shared?.json }, ghosts)
+      writeTimeline(out, look, room, slice, extras, ghosts)
       out.text(`,"${stateName(look)}":{"events":`)
-      writeState(out, look, state).text('}').append(extras)
+      writeState(out, look, state).text('}').append(beside)
       if (sticky.length > 0) writeEventList(out.text(`,"${STICKY}":{"events":`), look, sticky).text('}')
-      if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
-      writeUnread(out, look, unread)
+      writeSums(out, look, summary, unread)
+    },
+  }
+}
+
+/** The section of a room that another first sync has written. Undefined where this reader needs more than fits into memory. */
+async function sharedSection(
+  look: Look,
+  room: Room,
+  news: RoomNews,
+  first: FirstSection,
+): Promise<Section | undefined> {
+  const { sticky, unread: counts } = look.sources
+  if (!sticky.isEmpty && sticky.between(room.nid, undefined, look.now.events).length > 0) return undefined
+  const summing = summaryOf(look, room)
+  const summary = summing instanceof Promise ? await summing : summing
+  const isLazy = look.request.filter.room.state.lazyLoadMembers
+  const wish = { target: first.target, isFull: true, heroes: summary['m.heroes'] ?? [] }
+  const loading = loadState(look, room, isLazy ? lazyMembers(look, room, wish, first.senders) : [])
+  const members = loading instanceof Promise ? await loading : loading
+  if (members.left.length > 0) return undefined
+  const beside = besideEvents(look, room, news)
+  const counting = counts.count(look.by.userNid, room.nid, notifiableAt(look, room))
+  const unread = counting instanceof Promise ? await counting : counting
+  return writtenSection(look, room, first, { members: members.events, beside, summary, unread })
+}
+
+/** What is written of a room for one reader alone. */
+interface OwnPart {
+  /** Members that are loaded lazily, in order of their events' numbers. */
+  readonly members: readonly RoomEvent[]
+  readonly beside: JsonBytes
+  readonly summary: Summary | undefined
+  readonly unread: RoomUnread
+}
+
+function writtenSection(look: Look, room: Room, first: FirstSection, own: OwnPart): Section {
+  return {
+    roomId: room.id,
+    write(out) {
+      out.text('{"timeline":{"events":[')
+      first.timeline.write(out, look.timeMs)
+      out.text(`]${afterEvents(first.limited, first.before)},"${stateName(look)}":{"events":`)
+      writeFirstState(out, look, first, own.members).text('}').append(own.beside)
+      writeSums(out, look, own.summary, own.unread)
     },
   }
 }
@@ -169,17 +221,20 @@ function writeTimeline(
   look: Look,
   room: Room,
   slice: TimelineSlice,
-  more: EventExtras & { readonly json: Buffer | undefined },
+  more: EventExtras,
   ghosts: readonly Ghost[],
 ): void {
   const first = slice.events[0]
   const before = first ? first.pos - 1 : room.committed.pos
   out.text('{"events":')
-  if (more.json && ghosts.length === 0) out.bytes(more.json)
-  else if (ghosts.length === 0) writeTimelineEvents(out, look, room, slice.events, more)
+  if (ghosts.length === 0) writeTimelineEvents(out, look, room, slice.events, more)
   else writeHauntedEvents(out, look, slice.events, more, ghosts)
-  out.text(`,"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`)
+  out.text(afterEvents(slice.limited, before))
 }
+
+/** What follows the events of a timeline. */
+const afterEvents = (limited: boolean, before: number): string =>
+  `,"limited":${limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`
 
 /** Writes the list of a timeline's events, and after them those that only their sender sees. */
 function writeHauntedEvents(
@@ -231,7 +286,7 @@ export function movesUnread({ by }: Look, { receipts = {} }: Pick<RoomNews, 'rec
 }
 
 /** What comes with a room besides its events; empty when there is nothing. */
-function extrasOf(look: Look, room: Room, news: RoomNews): JsonBytes {
+function besideEvents(look: Look, room: Room, news: RoomNews): JsonBytes {
   const out = new JsonBytes()
   const { ephemeral, accountData } = look.request.filter.room
   const data = accountData.roomMatches(room.id) ? wantedData(news.accountData, accountData) : []
@@ -284,8 +339,9 @@ async function summaryWithHeroes(look: Look, room: Room): Promise<Summary> {
   return { 'm.heroes': await getHeroes(look.sources.db, room.nid, look.by.userNid, HEROES), ...counts }
 }
 
-/** With threads counted apart, if the client wants that; otherwise together. */
-function writeUnread(out: JsonBytes, { request }: Look, unread: RoomUnread): void {
+/** Writes what sums a room up, and ends its section. Threads are counted apart if the client wants that; otherwise together. */
+function writeSums(out: JsonBytes, { request }: Look, summary: Summary | undefined, unread: RoomUnread): void {
+  if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
   const { unreadThreadNotifications, unstableThreadNotifications } = request.filter.room.timeline
   const isApart = unreadThreadNotifications || unstableThreadNotifications
   const main = isApart ? unread.main : totalOf(unread)

@@ -26,13 +26,18 @@ export function writeEventList(
   return out.text(']')
 }
 
+/** For whom, and as of when, events are written. */
+export function readingOf({ by, sources, timeMs }: Look, { membershipAt, relations }: EventExtras = {}): Reading {
+  const { sticky } = sources
+  const stickyUntil = sticky.isEmpty ? undefined : ({ roomNid, nid }: RoomEvent) => sticky.until(roomNid, nid)
+  const { tokenNid, earlierTokens, userNid } = by
+  return { now: timeMs, tokenNid, earlierTokens, userNid, stickyUntil, membershipAt, relations }
+}
+
 function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], more: EventExtras = {}): void {
   const { filter } = look.request
   const plain = filter.eventFields === undefined && filter.eventFormat === 'client'
-  const { tokenNid, earlierTokens, userNid } = look.by
-  const { sticky } = look.sources
-  const stickyUntil = sticky.isEmpty ? undefined : ({ roomNid, nid }: RoomEvent) => sticky.until(roomNid, nid)
-  const reading = { now: look.timeMs, tokenNid, earlierTokens, userNid, stickyUntil, ...more }
+  const reading = readingOf(look, more)
   events.forEach((event, index) => {
     if (index > 0) out.text(',')
     if (plain) writeClientEvent(out, event, reading)
@@ -72,19 +77,27 @@ export function stateToSend(look: Look, room: Room, wish: StateWish): number[] {
   const isLazy = filter.lazyLoadMembers
   const isSent = (keyId: number) => !isLazy || room.keys.nameOf(keyId).type !== 'm.room.member'
   if (isFull) forEachState(target, (keyId, nid) => void (isSent(keyId) && nids.add(nid)))
-  if (isLazy) for (const nid of lazyMembers(look, room, wish)) nids.add(nid)
+  if (isLazy) {
+    const senders = wish.timeline.map(({ sender }) => sender)
+    for (const nid of lazyMembers(look, room, wish, senders)) nids.add(nid)
+  }
   nids.delete(0)
   return [...nids]
 }
 
 /** The members that the client needs for this timeline and for the room's name, without those that it was already sent. */
-function lazyMembers(look: Look, room: Room, { target, isFull, timeline, heroes }: StateWish): number[] {
+export function lazyMembers(
+  look: Look,
+  room: Room,
+  { target, isFull, heroes }: Pick<StateWish, 'target' | 'isFull' | 'heroes'>,
+  senders: readonly string[],
+): number[] {
   const { by, sources, request, now } = look
   // A client that starts over gets all again.
   const since = isFull ? undefined : look.since?.events
   const sent = sources.lazyMembers.of(by.tokenNid, room.nid, since)
   const needed = new Map<string, number>()
-  for (const userId of [...timeline.map(({ sender }) => sender), ...heroes, ...(isFull ? [by.userId] : [])]) {
+  for (const userId of [...senders, ...heroes, ...(isFull ? [by.userId] : [])]) {
     const nid = room.stateNid(target, 'm.room.member', userId)
     const isRedundant = sent.get(userId)?.nid === nid && !request.filter.room.state.includeRedundantMembers
     if (nid !== 0 && !isRedundant) needed.set(userId, nid)

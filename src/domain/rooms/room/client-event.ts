@@ -61,8 +61,11 @@ export function isRendered(cache: EventCache, { rendered }: RoomEvent): boolean 
   )
 }
 
+/** What decides whether an event is written for some client as for nobody else. */
+export type Mark = Pick<RoomEvent, 'txnToken' | 'senderNid'>
+
 /** Whether this client sent an event: with this login of its device, or with an earlier one. */
-function isOwn({ txnToken }: RoomEvent, by: Pick<Reading, 'tokenNid' | 'earlierTokens'>): boolean {
+function isOwn({ txnToken }: Mark, by: Pick<Reading, 'tokenNid' | 'earlierTokens'>): boolean {
   if (txnToken === undefined) return false
   return txnToken === by.tokenNid || by.earlierTokens?.includes(txnToken) === true
 }
@@ -74,29 +77,39 @@ function isOwn({ txnToken }: RoomEvent, by: Pick<Reading, 'tokenNid' | 'earlierT
 export const delayedScope = (userNid: number): number => -(2 ** 51 + userNid)
 
 /** Whether it is an event that this user has had sent later. */
-function wasDelayedBy({ txnToken, senderNid }: RoomEvent, userNid: number | undefined): boolean {
+function wasDelayedBy({ txnToken, senderNid }: Mark, userNid: number | undefined): boolean {
   return userNid === senderNid && txnToken === delayedScope(senderNid)
 }
 
 /** Whether an event is written for this client as for nobody else. */
-export function isMarkedFor(event: RoomEvent, by: Pick<Reading, 'tokenNid' | 'earlierTokens' | 'userNid'>): boolean {
+export function isMarkedFor(event: Mark, by: Pick<Reading, 'tokenNid' | 'earlierTokens' | 'userNid'>): boolean {
   return isOwn(event, by) || wasDelayedBy(event, by.userNid)
 }
 
 /** Writes an event in the client format (client-server API, "Room event format"). */
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
   const rendered = event.rendered ?? render(event, NOTHING)
-  out.text(rendered.head).text(afterHead(event, rendered, reading))
+  out.text(rendered.head).text(`${ageAt(event, reading)}${afterAge(event, rendered, reading)}`)
 }
 
 /** An event in the client format, to be written into another one. */
 export function clientEventText(event: RoomEvent, reading: Reading): string {
-  const rendered = event.rendered ?? render(event, NOTHING)
-  return rendered.head + afterHead(event, rendered, reading)
+  const { head, age, rest } = clientEventParts(event, reading)
+  return `${head}${age}${rest}`
 }
 
-function afterHead(event: RoomEvent, { unsigned, tail, isSticky }: Rendered, reading: Reading): string {
-  const age = Math.max(0, reading.now - event.ts)
+/** The same, cut at the one place that changes as time passes. */
+export function clientEventParts(
+  event: RoomEvent,
+  reading: Reading,
+): { readonly head: string; readonly age: string; readonly rest: string } {
+  const rendered = event.rendered ?? render(event, NOTHING)
+  return { head: rendered.head, age: `${ageAt(event, reading)}`, rest: afterAge(event, rendered, reading) }
+}
+
+const ageAt = ({ ts }: RoomEvent, { now }: Reading): number => Math.max(0, now - ts)
+
+function afterAge(event: RoomEvent, { unsigned, tail, isSticky }: Rendered, reading: Reading): string {
   const membership = reading.membershipAt?.(event)
   // This is the case for nearly every event that a sync writes.
   const hasTxn = event.txnId !== undefined && isOwn(event, reading)
@@ -111,8 +124,8 @@ function afterHead(event: RoomEvent, { unsigned, tail, isSticky }: Rendered, rea
     reading.roomId === undefined &&
     stickyMs <= 0 &&
     relations === undefined
-  if (isPlain && membership === 'join') return `${age},"membership":"join"}}`
-  let rest = `${age}${unsigned}`
+  if (isPlain && membership === 'join') return ',"membership":"join"}}'
+  let rest = unsigned
   if (membership !== undefined) rest += `,"membership":"${membership}"`
   if (relations !== undefined) rest += `,"m.relations":${relations}`
   if (stickyMs > 0) rest += `,"msc4354_sticky_duration_ttl_ms":${stickyMs}`
