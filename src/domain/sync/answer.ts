@@ -48,11 +48,12 @@ export async function answerOf(
     changedAccountData(look),
     sources.keyCounts.of(by),
   ])
+  const beginning = since === undefined ? beginRooms(look) : undefined
   const [mail, rooms, accountData, counts] = reading instanceof Promise ? await reading : reading
   const standing = standingOf(look, rooms)
   const { joined, entered, departed } = standing instanceof Promise ? await standing : standing
   const rules = changedPushRules(look)
-  const news = recentNews(look, joined, accountData) ?? (await newsOfJoined(look, joined, accountData))
+  const news = recentNews(look, joined, accountData) ?? (await newsOfJoined(look, joined, accountData, beginning))
   const active = news.map(({ roomNid }) => roomNid)
   const [join, others, devices] = await Promise.all([
     sections(news, look, joinedSection),
@@ -101,6 +102,7 @@ export interface Standing {
 }
 
 const NO_ROOMS: ReadonlySet<number> = new Set()
+const NO_RECEIPTS: ReadonlyMap<number, JsonObject> = new Map()
 
 export function standingOf(look: Look, rooms: ReadonlyMap<number, UserRoom>): Standing | Promise<Standing> {
   // A change that is written but not yet published belongs to the next answer.
@@ -188,28 +190,51 @@ function recentNews(
   return news
 }
 
-/** The joined rooms with news, and the news. */
+/** Receipts in a first sync's rooms; the rooms are read by then too. */
+type Beginning = Promise<ReadonlyMap<number, JsonObject>>
+
+/** Begins to read the rooms of a first sync, if it is known which these are. */
+function beginRooms(look: Look): Beginning | undefined {
+  const rooms = look.sources.userRooms.of(look.by.userNid)
+  const standing = rooms instanceof Promise ? rooms : standingOf(look, rooms)
+  if (standing instanceof Promise) return undefined
+  const beginning = readRooms(look, [...standing.joined.keys()])
+  // Another read may fail first. Whoever waits for this one hears of it.
+  beginning.catch(() => {})
+  return beginning
+}
+
+async function readRooms(look: Look, roomNids: readonly number[]): Beginning {
+  if (roomNids.length === 0) return new Map()
+  const { by, now, sources } = look
+  const [receipts] = await Promise.all([
+    sources.receipts(by, roomNids, 0, now.ledger),
+    warm(look, roomNids, beginState),
+  ])
+  return receipts
+}
+
+/** The joined rooms with news, and the news. @param beginning of a first sync, if there is one yet */
 async function newsOfJoined(
   look: Look,
   joined: ReadonlyMap<number, UserRoom>,
   accountData: readonly AccountDataRow[],
+  beginning: Beginning | undefined,
 ): Promise<RoomNews[]> {
   const { sources, since, now, request } = look
   const roomNids = [...joined.keys()]
   const withEvents =
     since && !request.fullState ? await roomsWithEvents(sources, since.events, roomNids) : new Set(roomNids)
-  const receiptRooms = since
-    ? roomNids.filter((nid) => sources.roomLedger.since(nid, since.ledger) !== false)
-    : roomNids
+  const receiptsSince = (from: StreamPosition) => {
+    const some = roomNids.filter((nid) => sources.roomLedger.since(nid, from.ledger) !== false)
+    return some.length === 0 ? NO_RECEIPTS : sources.receipts(look.by, some, from.ledger, now.ledger)
+  }
   const ofRooms = accountData.filter((row) => row.room_id !== '')
   const byRoomId = groupBy(ofRooms, (row) => row.room_id)
   const [receipts, touched] = await Promise.all([
-    receiptRooms.length === 0
-      ? new Map<number, JsonObject>()
-      : sources.receipts(look.by, receiptRooms, since?.ledger ?? 0, now.ledger),
+    since ? receiptsSince(since) : (beginning ?? readRooms(look, roomNids)),
     // A first sync shows all rooms.
     since ? numbersOf(look, byRoomId.keys()) : NO_ROOMS,
-    since ? undefined : warm(look, roomNids, beginState),
   ])
   const haunted = sources.shadowBans.ghostRooms(look.by.userNid, since?.ledger ?? 0, now.ledger)
   const wanted = roomNids.filter(

@@ -1,4 +1,5 @@
 import type { RelatedBy } from '../../core/filter.ts'
+import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
@@ -77,12 +78,19 @@ export function stateToSend(look: Look, room: Room, wish: StateWish): number[] {
   const isLazy = filter.lazyLoadMembers
   const isSent = (keyId: number) => !isLazy || room.keys.nameOf(keyId).type !== 'm.room.member'
   if (isFull) forEachState(target, (keyId, nid) => void (isSent(keyId) && nids.add(nid)))
-  if (isLazy) {
-    const senders = wish.timeline.map(({ sender }) => sender)
-    for (const nid of lazyMembers(look, room, wish, senders)) nids.add(nid)
-  }
+  if (isLazy) for (const nid of lazyMembers(look, room, wish, sendersOf(room, wish.timeline))) nids.add(nid)
   nids.delete(0)
   return [...nids]
+}
+
+/** Who sent events, each once. Numbers are compared, because a sender's id is in the text of an event only. */
+export function sendersOf({ localMembers }: Room, events: readonly RoomEvent[]): UserId[] {
+  const senders = new Map<number, UserId>()
+  for (const event of events) {
+    const { senderNid } = event
+    if (!senders.has(senderNid)) senders.set(senderNid, localMembers.get(senderNid)?.userId ?? event.sender)
+  }
+  return [...senders.values()]
 }
 
 /** The members that the client needs for this timeline and for the room's name, without those that it was already sent. */

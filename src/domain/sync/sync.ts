@@ -6,6 +6,7 @@ import type { SyncMetrics } from '../measures/work-metrics.ts'
 import type { Restores } from '../restores.ts'
 import { type Answer, answerOf, NOTHING_NEW, nothingNew } from './answer.ts'
 import type { AwaitNews } from './await-news.ts'
+import { planTimelines } from './first/warm.ts'
 import type { SyncRequest } from './look.ts'
 import type { Presence } from './presence.ts'
 import type { SentAnswer, SentAnswers } from './sent-answers.ts'
@@ -97,7 +98,10 @@ export function createSync(parts: SyncParts): Sync {
   function lookAt(by: Requester, request: SyncRequest, since: StreamPosition | undefined): Answer | Promise<Answer> {
     // Read before the position is taken. If the user leaves a room during the read, the room has events up to the position.
     const rooms = parts.userRooms.of(by.userNid)
-    if (rooms instanceof Promise) return rooms.then(() => lookNow(by, request, since))
+    if (rooms instanceof Promise) {
+      if (since === undefined) planTimelines(sources.db)
+      return rooms.then(() => lookNow(by, request, since))
+    }
     return lookNow(by, request, since)
   }
 

@@ -124,6 +124,11 @@ export class PipelinedConnection implements Reader {
     }
   }
 
+  /** Whether it is open, or is being opened. */
+  get isOpen(): boolean {
+    return this.#client !== undefined || this.#connecting !== undefined
+  }
+
   #connect(): Promise<pg.Client> {
     if (this.#closed) return Promise.reject(new Error('Client was closed'))
     this.#connecting ??= this.#open().finally(() => {
@@ -167,9 +172,19 @@ export class PipelinedConnection implements Reader {
   }
 }
 
+/** To open a connection, and to plan anew on it, takes longer than to wait for so many queries. */
+const OPENING_COST = 2
+
+interface Lane {
+  readonly connection: PipelinedConnection
+  waiting: number
+}
+
+const costOf = ({ connection, waiting }: Lane): number => (connection.isOpen ? waiting : waiting + OPENING_COST)
+
 /** A few pipelined connections: each query takes the one on which the fewest wait. */
 export class PipelinedConnections implements Reader {
-  readonly #connections: readonly { readonly connection: PipelinedConnection; waiting: number }[]
+  readonly #connections: readonly Lane[]
 
   constructor(config: pg.ClientConfig, { count, ...options }: PipelinedOptions & { readonly count: number }) {
     this.#connections = Array.from({ length: count }, () => ({
@@ -179,7 +194,7 @@ export class PipelinedConnections implements Reader {
   }
 
   async query<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
-    const least = this.#connections.reduce((best, one) => (one.waiting < best.waiting ? one : best))
+    const least = this.#connections.reduce((best, one) => (costOf(one) < costOf(best) ? one : best))
     least.waiting += 1
     try {
       return await least.connection.query<Row>(text, values)

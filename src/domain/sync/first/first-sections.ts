@@ -6,7 +6,7 @@ import type { Head } from '../../rooms/room/head.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
-import { type EventExtras, type RoomState, readingOf } from '../room-section.ts'
+import { type EventExtras, type RoomState, readingOf, sendersOf } from '../room-section.ts'
 import type { TimelineSlice } from '../room-timeline.ts'
 import { limitOf } from '../shown-timeline.ts'
 import { isNewer } from '../token.ts'
@@ -99,7 +99,7 @@ function sectionOf(look: Look, room: Room, { slice, extras, target, state }: Fir
   const common = own.size === 0 ? state.events : state.events.filter((event) => !own.has(event))
   const timeline = new WrittenEvents(events, readingOf(look, extras))
   const written = new WrittenEvents(common, readingOf(look))
-  const senders = [...new Set(events.map(({ sender }) => sender))]
+  const senders = sendersOf(room, events)
   const marks = marksOf([...events, ...common])
   const bytes =
     SECTION_BYTES +

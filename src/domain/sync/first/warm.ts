@@ -1,10 +1,12 @@
 import { groupBy } from '../../../core/group-by.ts'
 import { forEachState } from '../../../core/state/trie.ts'
+import type { Database } from '../../../store/db/db.ts'
 import { getRecentTimelines } from '../../../store/events/events.ts'
 import { MAX_ANSWER_PART_BYTES } from '../../limits.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
+import { sendersOf } from '../room-section.ts'
 
 /** How many rooms are read side by side: enough to fill the database's pipeline, few enough to bound memory. */
 export const ROOMS_AT_ONCE = 200
@@ -14,8 +16,17 @@ const MAX_WARMED_EVENTS = 64
 const MAX_STATE_AHEAD = 512
 /** More events than this are read where small reads do not wait behind them. */
 const MANY_EVENTS = 256
+/** Of so many rooms timelines are read together. While they are taken in, the database reads those of the next ones. */
+const ROOMS_IN_PIECE = 50
 
-const NO_EVENTS: readonly RoomEvent[] = []
+/**
+ * Opens a connection for timelines and has the database plan how to read them. To be called as soon as it is known that rooms will be read: the
+ * rest of a first sync takes long enough until then.
+ */
+export function planTimelines(db: Pick<Database, 'bulk'>): void {
+  // If it fails, the first reader hears of it.
+  getRecentTimelines(db.bulk, [], 1).catch(() => {})
+}
 
 /**
  * Loads what a sync needs of many rooms that are new to it at once, instead of room by room.
@@ -25,46 +36,82 @@ const NO_EVENTS: readonly RoomEvent[] = []
 export async function warm(
   look: Look,
   roomNids: readonly number[],
-  arrived?: (look: Look, room: Room) => void,
+  arrived?: (look: Look, room: Room) => Promise<void> | undefined,
 ): Promise<void> {
-  const { sources, by, request } = look
+  const { sources, by } = look
   const { registry, unread } = sources
-  const cold = roomNids.filter((nid) => (registry.peekAlive(nid)?.timeline.length ?? 0) === 0)
-  const limit = Math.min((request.filter.room.timeline.limit ?? 10) + 1, MAX_WARMED_EVENTS)
-  const load = async (nid: number, place: number) => {
+  const begun: (Promise<void> | undefined)[] = []
+  const load = async (nid: number): Promise<Room> => {
     const room = registry.peekAlive(nid) ?? (await registry.getByNid(nid))
-    if (place < ROOMS_AT_ONCE) arrived?.(look, room)
+    if (begun.length < ROOMS_AT_ONCE) begun.push(arrived?.(look, room))
+    return room
   }
-  const [newest] = await Promise.all([
-    cold.length === 0 ? NO_EVENTS : newestEvents(look, cold, limit),
-    unread.know(by.userNid, roomNids),
-    ...cold.map(load),
-  ])
-  for (const [nid, timeline] of groupBy(newest, (event) => event.roomNid)) {
-    registry.peekAlive(nid)?.extendTimeline(timeline.reverse())
-  }
+  const cold = roomNids.filter((nid) => (registry.peekAlive(nid)?.timeline.length ?? 0) === 0)
+  const rooms = cold.map(load)
+  const loading = Promise.all(rooms)
+  // The rooms are asked for first: more depends on them.
+  const counting =
+    cold.length === 0 ? unread.know(by.userNid, roomNids) : loading.then(() => unread.know(by.userNid, roomNids))
+  await Promise.all([loading, counting, readTimelines(look, cold, rooms)])
+  await Promise.all(begun)
 }
 
-async function newestEvents(
-  { sources: { db, events } }: Look,
-  roomNids: readonly number[],
-  limit: number,
-): Promise<RoomEvent[]> {
-  const reader = roomNids.length * limit > MANY_EVENTS ? db.bulk : db
-  return (await getRecentTimelines(reader, roomNids, limit)).map((row) => events.adopt(row))
+/** @param rooms those with these numbers */
+async function readTimelines(look: Look, nids: readonly number[], rooms: readonly Promise<Room>[]): Promise<void> {
+  const { request, sources } = look
+  const limit = Math.min((request.filter.room.timeline.limit ?? 10) + 1, MAX_WARMED_EVENTS)
+  const reader = nids.length * limit > MANY_EVENTS ? sources.db.bulk : sources.db
+  const read = (from: number) =>
+    from < nids.length ? getRecentTimelines(reader, nids.slice(from, from + ROOMS_IN_PIECE), limit) : undefined
+  const begun: (Promise<void> | undefined)[] = []
+  for (let from = 0, reading = read(0); reading !== undefined; ) {
+    const rows = await reading
+    from += ROOMS_IN_PIECE
+    reading = read(from)
+    // If the rooms cannot be read, nobody waits for these rows.
+    reading?.catch(() => {})
+    const newest = rows.map((row) => sources.events.adopt(row))
+    await Promise.all(rooms.slice(from - ROOMS_IN_PIECE, from))
+    for (const [nid, timeline] of groupBy(newest, ({ roomNid }) => roomNid)) {
+      const room = sources.registry.peekAlive(nid)
+      room?.extendTimeline(timeline.reverse())
+      if (room && request.filter.room.state.lazyLoadMembers) begun.push(beginSenders(look, room, timeline))
+    }
+  }
+  await Promise.all(begun)
+}
+
+/** Begins to load the members who sent the events, which are oldest first. */
+function beginSenders(look: Look, room: Room, events: readonly RoomEvent[]): Promise<void> | undefined {
+  const nids: number[] = []
+  for (const userId of sendersOf(room, events)) {
+    const nid = room.stateNid(room.committed.state, 'm.room.member', userId)
+    // The reader's own was begun with the state.
+    if (nid !== 0 && userId !== look.by.userId) nids.push(nid)
+  }
+  return begin(look, nids)
 }
 
 /** Begins to load the state of a room that a first sync shows whatever is in the timeline. */
-export function beginState({ sources, by, request }: Look, room: Room): void {
+export function beginState(look: Look, room: Room): Promise<void> | undefined {
   const { committed, keys } = room
+  const { by, request } = look
   const { state: filter } = request.filter.room
-  if (committed.state.size > MAX_STATE_AHEAD || !filter.roomMatches(room.id)) return
+  if (committed.state.size > MAX_STATE_AHEAD || !filter.roomMatches(room.id)) return undefined
   const nids: number[] = []
   forEachState(committed.state, (keyId, nid) => {
     const { type, stateKey } = keys.nameOf(keyId)
     if (!filter.lazyLoadMembers || type !== 'm.room.member' || stateKey === by.userId) nids.push(nid)
   })
+  return begin(look, nids)
+}
+
+function begin({ sources }: Look, nids: readonly number[]): Promise<void> | undefined {
   const loading = sources.events.loadWithin(nids, MAX_ANSWER_PART_BYTES)
+  if (!(loading instanceof Promise)) return undefined
   // Whoever needs an event that could not be read hears of it then.
-  if (loading instanceof Promise) loading.catch(() => {})
+  return loading.then(
+    () => {},
+    () => {},
+  )
 }
