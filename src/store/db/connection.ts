@@ -175,16 +175,16 @@ export class PipelinedConnection implements Reader {
 /** To open a connection, and to plan anew on it, takes longer than to wait for so many queries. */
 const OPENING_COST = 2
 
-interface Lane {
+interface Counted {
   readonly connection: PipelinedConnection
   waiting: number
 }
 
-const costOf = ({ connection, waiting }: Lane): number => (connection.isOpen ? waiting : waiting + OPENING_COST)
+const costOf = ({ connection, waiting }: Counted): number => (connection.isOpen ? waiting : waiting + OPENING_COST)
 
 /** A few pipelined connections: each query takes the one on which the fewest wait. */
 export class PipelinedConnections implements Reader {
-  readonly #connections: readonly Lane[]
+  readonly #connections: readonly Counted[]
 
   constructor(config: pg.ClientConfig, { count, ...options }: PipelinedOptions & { readonly count: number }) {
     this.#connections = Array.from({ length: count }, () => ({

@@ -64,7 +64,9 @@ export class WrittenEvents {
     const json = this.#json
     for (let index = 0; index < this.#ts.length; index++) {
       const age = Math.max(0, now - this.#ts[index]!)
-      if (!putNumber(json, this.#ends[index]!, this.#digits[index]!, age)) return this.#writeAges(now)
+      if (putNumber(json, this.#ends[index]!, this.#digits[index]!, age)) continue
+      this.#writeAges(now)
+      return
     }
   }
 

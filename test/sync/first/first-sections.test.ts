@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type House, inRoom, openHouse, type Person, personOf, textsOf } from '../rooms/people.ts'
-import { type Json, login } from '../support/api.ts'
+import { type House, inRoom, openHouse, type Person, personOf, textsOf } from '../../rooms/people.ts'
+import { type Json, login } from '../../support/api.ts'
 
-/** First syncs at the same time share what they read and write of a room's newest events. Each must see what it alone would see. */
+/** First syncs share what they read and write of a room for as long as nothing is written to it. Each must see what it alone would see. */
 let house: House
 let alice: Person
 let bob: Person
@@ -142,4 +142,54 @@ it('relations that came since are bundled', async () => {
     const event = timelineOf(answer, room).events.find(({ event_id }: Json) => event_id === target)
     expect(event.unsigned['m.relations']['m.thread'].count).toBe(1)
   }
+})
+
+const LAZY = encodeURIComponent(JSON.stringify({ room: { state: { lazy_load_members: true } } }))
+
+it.each([
+  ['all state', 'all', 'state', ''],
+  ['members lazily', 'lazy', 'state', `&filter=${LAZY}`],
+  ['state after the timeline', 'after', 'state_after', `&filter=${LAZY}&use_state_after=true`],
+])('everybody is shown the state that they alone would be shown: %s', async (_, word, name, query) => {
+  const room = await alice.createRoom({ preset: 'public_chat', name: 'Common', topic: 'All' })
+  const gina = await house.person(`gina-${word}`)
+  const hugo = await house.person(`hugo-${word}`)
+  const ida = await house.person(`ida-${word}`)
+  const people = [bob, gina, hugo]
+  for (const person of [...people, ida]) await person.join(room)
+  const sectionOf = (answer: Json): Json => {
+    const { timeline, [name]: state, ...rest } = answer.rooms.join[room]
+    const { events, ...place } = timeline
+    return { ...rest, ...place, shown: withoutAge(events), state: withoutAge(state.events) }
+  }
+  const alone: Json[] = []
+  for (const person of people) {
+    // What was written since the last one asked is not known of anybody.
+    for (const text of TEXTS) await alice.say(room, text)
+    await ida.say(room, 'last')
+    const [answer] = await firstSyncs([person], query)
+    alone.push(sectionOf(answer!))
+  }
+  const together = (await firstSyncs([...people, ...people, ...people], query)).map(sectionOf)
+  for (const [index, { state, shown }] of together.entries()) {
+    expect(state).toEqual(alone[index % people.length]!.state)
+    expect(shown).toEqual(alone.at(-1)!.shown)
+  }
+  expect(together.slice(3, 6)).toEqual(together.slice(0, 3))
+  expect(together.slice(6)).toEqual(together.slice(0, 3))
+})
+
+it('ages are counted up to the time of each answer', async () => {
+  const room = await commonRoom()
+  const began = Date.now()
+  const answers = await firstSyncs([bob, bob, bob, bob])
+  const times = answers.map((answer) => {
+    const { timeline, state } = answer.rooms.join[room]
+    const shown = [...timeline.events, ...state.events]
+    return new Set(shown.map(({ origin_server_ts, unsigned }: Json) => origin_server_ts + unsigned.age))
+  })
+  for (const all of times) expect(all.size).toBe(1)
+  const each = times.map(([time]) => time as number)
+  expect(each).toEqual(each.toSorted((one, other) => one - other))
+  expect(each[0]).toBeGreaterThanOrEqual(began)
 })
