@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { ProtocolError } from '../../core/errors.ts'
 import type { RoomId, UserId } from '../../core/ids.ts'
+import { createKeyedQueue } from '../../core/keyed-queue.ts'
 import { lockAccount } from '../../store/accounts/accounts.ts'
 import {
   claimDeactivations,
@@ -51,9 +52,10 @@ export interface Deactivation {
   /**
    * Opens a deactivated account again, with this password and without the rooms, devices and addresses that it had. An erasure ends too:
    * everybody may read again what the user wrote. It changes nothing of an account that is not deactivated.
+   * @returns whether it was this call that opened it
    * @throws ProtocolError 409 `M_UNKNOWN` while the deactivation is not finished
    */
-  reactivate(user: EndingUser, passwordHash: string): Promise<void>
+  reactivate(user: EndingUser, passwordHash: string): Promise<boolean>
   /** Continues the deactivations that are due and returns how many there were. One that fails is due again later. */
   continueDue(): Promise<number>
   /** Calls the listener whenever a deactivation becomes due. */
@@ -88,6 +90,8 @@ export function createDeactivation(deps: {
 }): Deactivation {
   const { db, clock, devices, crossSigning, contacts, identityAccounts, rooms, erasedUsers, log } = deps
   const listeners: (() => void)[] = []
+  /** What begins and ends an erasure is noted in memory in the order in which it was committed. */
+  const turns = createKeyedQueue<number>()
 
   /** Everything that must not wait for the rooms. It may run twice. */
   async function cutOff({ userNid, userId }: EndingUser, idServer: string | undefined): Promise<UnbindResult> {
@@ -141,34 +145,39 @@ export function createDeactivation(deps: {
     async deactivate(user, { erase, idServer, meanwhile }) {
       const { userNid } = user
       const now = clock.now()
-      const position = deps.position()
-      await db.tx(async (tx) => {
-        await meanwhile?.(tx)
-        if (await endAccount(tx, userNid, now)) {
-          await deleteLoginTokensOf(tx, userNid)
-          await deleteKeyBackups(tx, userNid)
-          await deleteDelayedEventsOf(tx, userNid)
-          await endArchive(tx, userNid, now)
-          await insertDeactivation(tx, { userNid, idServer, now, dueAt: now + LEASE_MS })
-        }
-        if (erase) await eraseAccount(tx, userNid, now, position)
+      await turns.run(userNid, async () => {
+        const position = deps.position()
+        await db.tx(async (tx) => {
+          await meanwhile?.(tx)
+          if (await endAccount(tx, userNid, now)) {
+            await deleteLoginTokensOf(tx, userNid)
+            await deleteKeyBackups(tx, userNid)
+            await deleteDelayedEventsOf(tx, userNid)
+            await endArchive(tx, userNid, now)
+            await insertDeactivation(tx, { userNid, idServer, now, dueAt: now + LEASE_MS })
+          }
+          if (erase) await eraseAccount(tx, userNid, now, position)
+        })
+        if (erase) erasedUsers.add(userNid, position)
       })
-      if (erase) erasedUsers.add(userNid, position)
       const unbound = await cutOff(user, idServer)
       await db.tx((tx) => postponeDeactivation(tx, userNid, clock.now()))
       for (const listener of listeners) listener()
       return unbound
     },
-    async reactivate({ userNid, userId }, passwordHash) {
-      // A deactivation that was given up may have left some: no session from before comes alive again.
-      if (await isEnded(db, userNid)) await devices.removeAll(userNid)
-      await db.tx(async (tx) => {
-        if ((await lockAccount(tx, userNid))?.deactivated_at === null) return
-        if (!(await reopenAccount(tx, userNid, passwordHash))) throw stillEnding(userId)
-        await enterLocalUsers(tx, [userNid])
-      })
-      erasedUsers.remove(userNid)
-    },
+    reactivate: ({ userNid, userId }, passwordHash) =>
+      turns.run(userNid, async () => {
+        // A deactivation that was given up may have left some: no session from before comes alive again.
+        if (await isEnded(db, userNid)) await devices.removeAll(userNid)
+        const isOpened = await db.tx(async (tx) => {
+          if ((await lockAccount(tx, userNid))?.deactivated_at === null) return false
+          if (!(await reopenAccount(tx, userNid, passwordHash))) throw stillEnding(userId)
+          await enterLocalUsers(tx, [userNid])
+          return true
+        })
+        if (isOpened) erasedUsers.remove(userNid)
+        return isOpened
+      }),
     async continueDue() {
       const now = clock.now()
       const due = await db.tx((tx) => claimDeactivations(tx, now, now + LEASE_MS, AT_ONCE))

@@ -48,7 +48,7 @@ export interface UserDesk extends DeviceDesk {
   deactivate(userId: UserId, erase: boolean): Promise<UnbindResult>
   /**
    * Opens a deactivated account again, as `Deactivation.reactivate`. @throws ProtocolError `M_WEAK_PASSWORD`, 409 `M_UNKNOWN` while its
-   * deactivation is not finished
+   * deactivation is not finished, and if another request has just opened it with another password
    */
   reactivate(userId: UserId, password: string): Promise<void>
   isAdmin(userId: UserId): Promise<boolean>
@@ -63,6 +63,11 @@ export interface UserDesk extends DeviceDesk {
 
 const DEFAULT_LIMIT = 100
 const MAX_LIMIT = 1_000
+
+function openedByAnother(userId: UserId): ProtocolError {
+  const error = `Another request has just opened the account ${userId} again, and its password counts. Set yours if that is what you want.`
+  return new ProtocolError('M_UNKNOWN', error, { status: 409 })
+}
 
 export function createUserDesk(
   deps: DeviceDeskParts & {
@@ -132,7 +137,10 @@ export function createUserDesk(
     async reactivate(userId, password) {
       const { user_nid } = await account(userId)
       passwords.checkNew(password)
-      await deps.deactivation.reactivate({ userId, userNid: user_nid }, await passwords.hash(password))
+      const hash = await passwords.hash(password)
+      if (await deps.deactivation.reactivate({ userId, userNid: user_nid }, hash)) return
+      const { password_hash } = await active(userId)
+      if (!(await passwords.verify(password, password_hash))) throw openedByAnother(userId)
     },
     isAdmin: async (userId) => (await account(userId)).is_admin,
     async setAdmin(by, userId, isAdmin) {
