@@ -10,7 +10,7 @@ import type { Compression } from './compression.ts'
 import type { Endpoint, Reply } from './endpoint.ts'
 import { type Answerer, type Operation, type OperationDeps, operationOf } from './operation.ts'
 import { BAD_QUERY } from './query.ts'
-import { isBrowser, sendError, sendReply } from './reply.ts'
+import { type ErrorPage, sendError, sendReply } from './reply.ts'
 import type { PathParams } from './request.ts'
 import type { Role } from './role.ts'
 
@@ -85,11 +85,8 @@ export function rolePlugin<By extends Caller>(
 }
 
 /** Browsers show JSON to people who can do nothing with it. */
-function answerBrowsers(app: FastifyInstance, errorPage: NonNullable<Role['errorPage']>, { log }: MountDeps): void {
-  app.setErrorHandler((error, { headers }, reply) => {
-    const pageOf = (refusal: ProtocolError) => errorPage(refusal, headers['accept-language'])
-    return sendError(reply, error, log, isBrowser(headers) ? pageOf : undefined)
-  })
+function answerBrowsers(app: FastifyInstance, errorPage: ErrorPage, { log }: MountDeps): void {
+  app.setErrorHandler((error, _request, reply) => sendError(reply, error, log, errorPage))
 }
 
 function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, role: Role<By>, deps: MountDeps): void {

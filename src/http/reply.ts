@@ -93,7 +93,7 @@ export function retryAfter(extra: JsonObject): string | undefined {
  * Whether a person looks at the answer: browsers that open a page say that they would like one, also as XHTML. Some libraries for programs
  * name HTML alone, as that of Java does by itself.
  */
-export function isBrowser({ accept = '' }: IncomingHttpHeaders): boolean {
+function isBrowser({ accept = '' }: IncomingHttpHeaders): boolean {
   return /\btext\/html\b.*\bapplication\/xhtml\+xml\b/i.test(accept)
 }
 
@@ -109,22 +109,24 @@ export function refusalOf(
   return new ProtocolError('M_UNKNOWN', `Something went wrong here (request ${request.id}).`)
 }
 
-/** The one place that turns an error into HTTP. `pageOf` makes a page of it; without one it is JSON. */
-export function sendError(
-  reply: FastifyReply,
-  thrown: unknown,
-  log: Logger,
-  pageOf?: (error: ProtocolError) => RawReply,
-): FastifyReply {
+/** Makes a page of an error, in a language that the browser takes. */
+export type ErrorPage = (error: ProtocolError, acceptLanguage: string | undefined) => RawReply
+
+/**
+ * The one place that turns an error into HTTP. Browsers get the page of `errorPage`; all others, and those who ask where there is none, get
+ * JSON.
+ */
+export function sendError(reply: FastifyReply, thrown: unknown, log: Logger, errorPage?: ErrorPage): FastifyReply {
   const error = refusalOf(thrown, reply.request, log)
   const seconds = retryAfter(error.extra)
   if (seconds !== undefined) reply.header('retry-after', seconds)
   partWith(reply)
   // The body that failed before its first byte may have been a compressed one.
   reply.removeHeader('content-encoding')
-  if (pageOf !== undefined) {
-    const { headers, body } = pageOf(error)
-    return sendWhole(reply.code(error.status).headers(headers), body as string)
-  }
-  return sendJson(reply.code(error.status), JSON.stringify(error))
+  reply.code(error.status)
+  if (errorPage === undefined) return sendJson(reply, JSON.stringify(error))
+  const asked = reply.request.headers
+  if (!isBrowser(asked)) return sendJson(reply.header('vary', 'accept'), JSON.stringify(error))
+  const { headers, body } = errorPage(error, asked['accept-language'])
+  return sendWhole(reply.headers({ ...headers, vary: 'accept, accept-language' }), body as string)
 }

@@ -3,16 +3,15 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Duplex } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { Errcode, ProtocolError } from '../core/errors.ts'
+import type { Errcode } from '../core/errors.ts'
 import type { ArrivalMetrics } from '../domain/arrival-metrics.ts'
 import type { RequestSpan, Tracing } from '../domain/tracing.ts'
 import type { BodyIntake } from './body-intake.ts'
 import { answerCors, CORS_HEADERS } from './cors.ts'
-import type { RawReply } from './endpoint.ts'
 import { judgeFirst } from './expect-continue.ts'
 import { LINGER_MS, linger } from './parting.ts'
 import { parseQuery } from './query.ts'
-import { isBrowser, sendError } from './reply.ts'
+import { type ErrorPage, sendError } from './reply.ts'
 import { answerUnrecognised } from './unrecognised.ts'
 
 declare module 'fastify' {
@@ -39,7 +38,7 @@ export interface ServerOptions {
   /** Gives each request its id, where others have some too. */
   readonly nextId?: (() => string) | undefined
   /** A page that tells a person in a browser of an error, outside of the interfaces for programs. */
-  readonly errorPage?: ((error: ProtocolError, acceptLanguage: string | undefined) => RawReply) | undefined
+  readonly errorPage?: ErrorPage | undefined
   /** Takes a request that would get an error, or is not known here. Nothing of an answer is sent yet. By default the error is the answer. */
   readonly declined?: Declined | undefined
 }
@@ -223,9 +222,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
 /** What programs ask, whatever they say they would like. */
 const INTERFACES = /^\/(?:_matrix|_proto|_synapse|\.well-known|_hearth\/(?:admin|livekit))\//
 
-function pageFor({ url, headers }: FastifyRequest, { errorPage }: ServerOptions) {
-  if (errorPage === undefined || INTERFACES.test(url) || !isBrowser(headers)) return undefined
-  return (error: ProtocolError) => errorPage(error, headers['accept-language'])
+function pageFor({ url }: FastifyRequest, { errorPage }: ServerOptions): ErrorPage | undefined {
+  return INTERFACES.test(url) ? undefined : errorPage
 }
 
 /** In place of the operation of a request that another node answers. */

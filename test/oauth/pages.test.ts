@@ -202,6 +202,20 @@ describe('an error', () => {
     expect([json.status, await json.json()]).toEqual([400, expect.objectContaining({ errcode: 'M_INVALID_PARAM' })])
   })
 
+  it('is told apart by caches: both forms name the headers that they depend on', async () => {
+    for (const path of ['/_hearth/account/sign-in?next=a&next=b', '/nothing']) {
+      const page = await fetch(world.origin + path, { headers: BROWSER })
+      const json = await fetch(world.origin + path, { headers: { accept: 'application/json' } })
+      const varies = [page, json].map(({ headers }) => [headers.get('content-type'), headers.get('vary')])
+      expect(varies).toEqual([
+        ['text/html; charset=utf-8', 'accept, accept-language'],
+        ['application/json', 'accept'],
+      ])
+    }
+    const api = await fetch(`${world.origin}/_matrix/client/v3/nothing`, { headers: BROWSER })
+    expect(api.headers.get('vary')).toBeNull()
+  })
+
   it.each([
     ['GET', '/nothing', 404, 'There is nothing at this address.'],
     ['GET', '/_hearth/account/sign-out', 405, 'a form leads there.'],
