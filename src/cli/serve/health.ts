@@ -10,7 +10,8 @@ export interface Health {
   whyNotReady(): Promise<string | undefined>
 }
 
-const PROBE_TIMEOUT_MS = 4_000
+/** After this it says that the database, or the node that serves, does not answer. */
+export const PROBE_TIMEOUT_MS = 4_000
 
 export function createHealth(): Health {
   let phase: Phase = 'starting'

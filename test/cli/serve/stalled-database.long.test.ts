@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
 import { createRoom, openApi, register, sendText } from '../../support/api.ts'
 import { type ChildServer, startChildServer } from '../../support/child-server.ts'
+import { withAllBelow } from '../../support/process-tree.ts'
 import { waitUntil } from '../../support/wait.ts'
 
 let server: ChildServer | undefined
@@ -11,22 +11,6 @@ afterEach(async () => {
   await server?.dispose()
 })
 
-/** A process and all below it, by what the system says of parents. */
-function familyOf(pid: number): number[] {
-  const parents = readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name)) return []
-    try {
-      const [, parent] = /\) \S (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? []
-      return [[Number(name), Number(parent)] as const]
-    } catch {
-      return []
-    }
-  })
-  const below = (of: number): number[] =>
-    parents.flatMap(([child, parent]) => (parent === of ? [child, ...below(child)] : []))
-  return [pid, ...below(pid)]
-}
-
 test('a database that stands still costs callers a 503 within 10 s, and nothing once it goes on', async () => {
   server = await startChildServer({ env: { HEARTH__RATE_LIMITS__ENABLED: 'false' } })
   const api = openApi(server.baseUrl)
@@ -34,7 +18,7 @@ test('a database that stands still costs callers a 503 within 10 s, and nothing 
   const room = await createRoom(api, alice.token, {})
   await sendText(api, alice.token, room, 'before', 'before')
 
-  stopped = familyOf(server.postmasterPid()!)
+  stopped = withAllBelow(server.postmasterPid()!)
   for (const pid of stopped) process.kill(pid, 'SIGSTOP')
   const begun = performance.now()
   const put = (txn: string) =>

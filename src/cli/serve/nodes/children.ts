@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { PROBE_TIMEOUT_MS } from '../health.ts'
 import { type News, NODE_ORDERS, type NodeOrders, type Order, type Question } from './child.ts'
 
 /** A process that this one started as a node. */
@@ -31,7 +32,8 @@ export type Up = Extract<News, { kind: 'up' }>
 
 /** More than one takes that waits for the next one to serve. */
 const STOP_PATIENCE_MS = 25_000
-const ANSWER_MS = 3_000
+/** A node that is looking whether its database answers says so in its own time: only one that says nothing counts as one that hangs. */
+const ANSWER_MS = PROBE_TIMEOUT_MS + 2_000
 
 /** All nodes accept connections from the same sockets: one that hangs, or is killed, has none on its way to it. */
 cluster.schedulingPolicy = cluster.SCHED_NONE

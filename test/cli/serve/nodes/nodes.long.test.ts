@@ -14,7 +14,9 @@ import {
 } from '../../../support/api.ts'
 import { type ChildServer, isAlive, startChildServer } from '../../../support/child-server.ts'
 import { familyLog } from '../../../support/family.ts'
+import { freePort } from '../../../support/free-port.ts'
 import { messagesOf, startInsistentSenders, startWanderer } from '../../../support/insistent.ts'
+import { withAllBelow } from '../../../support/process-tree.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 /** Nodes of one machine, over their own Postgres. `FAMILY_KILLS=20` for more. */
@@ -26,13 +28,16 @@ let server: ChildServer
 let api: Api
 let people: Account[]
 let room: string
+let metricsPort: number
 
 beforeEach(async () => {
+  metricsPort = await freePort()
   server = await startChildServer({
     args: ['--nodes', `${NODES}`],
     env: {
       HEARTH__REGISTRATION__ENABLED: 'true',
       HEARTH__RATE_LIMITS__ENABLED: 'false',
+      HEARTH__METRICS__PORT: `${metricsPort}`,
       HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4',
     },
   })
@@ -216,4 +221,24 @@ test('kill -9 of the process that started them ends all; the next start is at on
   const stored = await messagesOf(api, people[0]!, room)
   expect(new Map(stored.map(({ id, text }) => [text, id]))).toEqual(senders.acknowledged)
   expect(stored).toHaveLength(senders.acknowledged.size)
+})
+
+test('while the database stands still, health says so of all nodes', { timeout: 120_000 }, async () => {
+  const health = async () => {
+    const answer = await fetch(`http://127.0.0.1:${metricsPort}/health/ready`)
+    return [answer.status, ((await answer.json()) as { reason?: string }).reason]
+  }
+  await waitUntil('health', async () => (await health())[0] === 200)
+  const stopped = withAllBelow(server.postmasterPid()!)
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP')
+  try {
+    // The nodes wait for it as long as for any answer. On a busy machine one of them may be late once.
+    await waitUntil('the reason', async () => {
+      const [status, reason] = await health()
+      return status === 503 && (reason === 'the database does not answer' || reason === 'no node serves')
+    })
+  } finally {
+    for (const pid of stopped) process.kill(pid, 'SIGCONT')
+  }
+  await waitUntil('health again', async () => (await health())[0] === 200)
 })
