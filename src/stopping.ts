@@ -14,7 +14,7 @@ import {
 } from './domain/limits/cluster.ts'
 import type { Connections } from './http/connections.ts'
 import type { Front } from './http/nodes/front.ts'
-import { findNode, isSucceeded } from './store/cluster/nodes.ts'
+import { countSuccessors, findNode } from './store/cluster/nodes.ts'
 import { openDatabase, type Reader } from './store/db/db.ts'
 import { WRITER } from './store/db/writer-lock.ts'
 
@@ -132,7 +132,7 @@ async function endPassing(parts: PassingParts, begun: number): Promise<void> {
 async function findSuccessor(db: Reader): Promise<{ readonly address: string | undefined; readonly isThere: boolean }> {
   const found = await findNode(db, WRITER)
   const address = (isServing(found) && found.address) || undefined
-  return { address, isThere: address !== undefined || (await isSucceeded(db, WRITER)) }
+  return { address, isThere: address !== undefined || (await countSuccessors(db, WRITER)) > 0 }
 }
 
 function sayFarewell(servers: readonly HttpServer[]): void {

@@ -14,6 +14,15 @@ async function mayHurry(pace: { take(bytes: number): Promise<void> }): Promise<b
   return Promise.race([hour, new Promise<false>((resolve) => setImmediate(resolve, false))])
 }
 
+/** A database that says at each look how many transactions have ended since the one before. */
+function endingSo(each: () => number, standingBy = 0) {
+  let ended = 0
+  return async () => {
+    ended += each()
+    return { ended, standingBy }
+  }
+}
+
 test('transactions that anybody ends are counted', async () => {
   const before = await countTransactions(database.db)
   for (let count = 0; count < 20; count++) await database.db.query('SELECT 1')
@@ -26,8 +35,7 @@ test('while others work, bytes are taken at the rate: all of them, in their orde
     yield bytes.subarray(0, bytes.length / 2)
     yield bytes.subarray(bytes.length / 2)
   }
-  let transactions = 0
-  const pace = startPace(async () => (transactions += 1_000))
+  const pace = startPace(endingSo(() => 1_000))
   const begun = performance.now()
   const read: Buffer[] = []
   for await (const piece of atPace(pace, source())) read.push(piece)
@@ -39,10 +47,20 @@ test('while others work, bytes are taken at the rate: all of them, in their orde
 })
 
 test('while nobody works they are taken at once, and no longer when somebody comes', async () => {
-  let [transactions, each] = [0, 0]
-  const pace = startPace(async () => (transactions += each))
+  let each = 0
+  const pace = startPace(endingSo(() => each))
   await waitUntil('quiet', () => mayHurry(pace), { everyMs: 300 })
   each = 1_000
+  await waitUntil('work', async () => !(await mayHurry(pace)), { everyMs: 300 })
+  await pace.stop()
+})
+
+test('looks of nodes that stand by are no work; what goes beyond them is', async () => {
+  let each = 55
+  // A look late on a busy machine makes it less a second, never more.
+  const pace = startPace(endingSo(() => each, 5))
+  await waitUntil('quiet', () => mayHurry(pace), { everyMs: 300 })
+  each = 5_000
   await waitUntil('work', async () => !(await mayHurry(pace)), { everyMs: 300 })
   await pace.stop()
 })
@@ -59,7 +77,7 @@ test('it asks again after the database could not be asked once', async () => {
   const pace = startPace(async () => {
     asked += 1
     if (asked === 1) throw new Error('away')
-    return 0
+    return { ended: 0, standingBy: 0 }
   })
   await waitUntil('quiet', () => mayHurry(pace), { everyMs: 300 })
   await pace.stop()

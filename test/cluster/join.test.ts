@@ -2,6 +2,7 @@ import { type Logger, pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ProtocolError } from '../../src/core/errors.ts'
 import { joinNodes, meetNodes, StandByEnded } from '../../src/domain/cluster/join.ts'
+import { NODE_LOOK_MS } from '../../src/domain/limits/cluster.ts'
 import { findNode, type NodeFacts, takeNode } from '../../src/store/cluster/nodes.ts'
 import { claimWriter, isWriterPresent, WRITER } from '../../src/store/db/writer-lock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -165,7 +166,19 @@ describe('in a cluster', () => {
     const first = node()
     const writing = first.db.dedicated((client) => claimWriter(client, WRITER))
     await writing.query('SELECT 1 AS one')
-    const second = standing(node())
+    const second = node()
+    const tries: { readonly patience: string; readonly isLate: boolean }[] = []
+    let isTaken = false
+    const dedicated: typeof second.db.dedicated = (prepare) =>
+      second.db.dedicated(async (client) => {
+        const isLate = isTaken
+        await prepare?.(client).catch(async (error: unknown) => {
+          const { rows } = await client.query('SHOW lock_timeout')
+          tries.push({ patience: rows[0].lock_timeout, isLate })
+          throw error
+        })
+      })
+    const stands = standing({ ...second, db: { query: second.db.query, dedicated } })
     await waitUntil('a second one that waits for the lock', async () => {
       const rows = await database.db.query(
         `SELECT 1 AS one FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
@@ -174,10 +187,31 @@ describe('in a cluster', () => {
       return rows.length > 0
     })
     await takeNode(writing, WRITER, first.own, 60_000)
-    // For the lock of a process alone, which may be ending, it would wait for 5 s.
-    await second.began(4_000)
-    second.stop()
-    await expect(second.joined).rejects.toThrow(StandByEnded)
+    isTaken = true
+    await stands.began()
+    // It never waited for the lock as for that of a process alone, which may be ending; and it looked who serves after each try.
+    expect(tries.length).toBeGreaterThan(0)
+    expect(tries.filter(({ patience }) => patience !== `${NODE_LOOK_MS}ms`)).toEqual([])
+    expect(tries.filter(({ isLate }) => isLate).length).toBeLessThan(2)
+    stands.stop()
+    await expect(stands.joined).rejects.toThrow(StandByEnded)
+  })
+
+  it('a node that stands by asks the database once for each look', async () => {
+    await joinNodes(node())
+    const second = node()
+    const asked: string[] = []
+    const query: typeof second.db.query = (text, values) => {
+      asked.push(text)
+      return second.db.query(text, values)
+    }
+    const stands = standing({ ...second, db: { query, dedicated: second.db.dedicated } })
+    await stands.began()
+    const before = asked.length
+    await waitUntil('more looks', () => asked.length > before + 4)
+    expect(asked.slice(before).filter((text) => !text.includes('FROM node'))).toEqual([])
+    stands.stop()
+    await expect(stands.joined).rejects.toThrow(StandByEnded)
   })
 
   it('a node with other settings stands by, says which they are, and answers nothing in the stead of the other', async () => {

@@ -63,7 +63,6 @@ export function standing(parts: JoinParts) {
   }
   const joined = joinNodes({ ...parts, standBy })
   joined.catch(() => undefined)
-  const began = (timeoutMs?: number) =>
-    waitUntil('standing by', () => isStandingBy, timeoutMs === undefined ? {} : { timeoutMs })
+  const began = () => waitUntil('standing by', () => isStandingBy)
   return { joined, stop: () => stopping.abort(), began }
 }

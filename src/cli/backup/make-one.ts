@@ -5,15 +5,17 @@ import { readKeep } from '../../core/backup/retention.ts'
 import type { BackupStore } from '../../domain/backup/backup-store.ts'
 import { writeNewestJournal } from '../../domain/backup/journals.ts'
 import { makeBackup } from '../../domain/backup/make-backup.ts'
-import { type Pace, startPace, UNHURRIED } from '../../domain/backup/pace.ts'
+import { type Activity, type Pace, startPace, UNHURRIED } from '../../domain/backup/pace.ts'
 import { retireBackups } from '../../domain/backup/retire-backups.ts'
 import { openSeal, type Secrets } from '../../domain/backup/seal.ts'
 import { openMediaStore } from '../../domain/media/open-store.ts'
 import { countTransactions } from '../../store/backup/activity.ts'
 import { recordBackup } from '../../store/backup/backup-runs.ts'
 import { lockBackups, openSnapshot } from '../../store/backup/snapshot.ts'
-import { type Database, openDatabase } from '../../store/db/db.ts'
+import { countSuccessors } from '../../store/cluster/nodes.ts'
+import { type Database, openDatabase, type Reader } from '../../store/db/db.ts'
 import { prepareDatabase } from '../../store/db/prepare.ts'
+import { WRITER } from '../../store/db/writer-lock.ts'
 import { EXIT, type Host } from '../command.ts'
 import { borrowDatabase, MIGRATIONS } from '../database.ts'
 import { ensureDataDirectory } from '../serve/data-directory.ts'
@@ -48,7 +50,7 @@ export async function makeOne(parts: {
     db = openDatabase({ connection: database.connection, poolSize: 1 })
     const reader = db
     // A Postgres that was started for this has nobody else to answer.
-    if (database.embedded === undefined) pace = startPace(() => countTransactions(reader))
+    if (database.embedded === undefined) pace = startPace(() => activityOf(reader))
     const seal = await openSeal(store, secrets)
     const by = { store, seal, signingKey, serverName: config.server_name, release: host.version, clock: Date }
     const manifest = await makeBackup({
@@ -106,6 +108,11 @@ export async function makeOne(parts: {
     await media.close()
     await database.stop()
   }
+}
+
+async function activityOf(reader: Reader): Promise<Activity> {
+  const [ended, standingBy] = await Promise.all([countTransactions(reader), countSuccessors(reader, WRITER)])
+  return { ended, standingBy }
 }
 
 const secured = (recipients: readonly string[]): string => (recipients.length === 0 ? ', not encrypted' : ', encrypted')

@@ -5,6 +5,7 @@ import {
   BACKUP_PIECE_BYTES,
   BACKUP_QUIET_TRANSACTIONS_PER_SECOND,
 } from '../limits/backups.ts'
+import { NODE_LOOK_MS } from '../limits/cluster.ts'
 import { inPieces } from './chunks.ts'
 
 /** Holds a backup up, so that others do not wait for it. */
@@ -15,40 +16,50 @@ export interface Pace {
   stop(): Promise<void>
 }
 
+/** What the database has seen. */
+export interface Activity {
+  /** How many transactions have ended. */
+  readonly ended: number
+  /** How many nodes stand by. Each ends transactions all the time, to see who serves: nobody waits for those. */
+  readonly standingBy: number
+}
+
 /** For a server that is not running: nobody waits. */
 export const UNHURRIED: Pace = { take: async () => {}, stop: async () => {} }
 
 /** A process that gives way is often woken late: so much of what it missed it may catch up with. */
 const SLACK_MS = 20
+const LOOKS_PER_SECOND = 1_000 / NODE_LOOK_MS
 /** Timers are no finer. */
 const LEAST_PAUSE_MS = 1
 
 /**
  * Takes small pieces with pauses between them while others work, and all at once while nobody does.
  *
- * @param countTransactions how many transactions the database has seen. While that cannot be asked, others may be at work.
+ * @param look what the database has seen. While that cannot be asked, others may be at work.
  */
-export function startPace(countTransactions: () => Promise<number>): Pace {
+export function startPace(look: () => Promise<Activity>): Pace {
   const stopping = new AbortController()
   const { signal } = stopping
   let isQuiet = false
   let next = 0
 
   /** No number while it cannot be asked, and so no rate that is quiet. */
-  const count = () => countTransactions().catch(() => Number.NaN)
+  const count = () => look().catch((): Activity => ({ ended: Number.NaN, standingBy: 0 }))
 
-  async function look(): Promise<void> {
+  async function follow(): Promise<void> {
     let [before, at] = [await count(), performance.now()]
     while (!signal.aborted) {
       await pause(BACKUP_LOOK_EVERY_MS, undefined, { signal })
       const [after, now] = [await count(), performance.now()]
-      isQuiet = ((after - before) / (now - at)) * 1_000 <= BACKUP_QUIET_TRANSACTIONS_PER_SECOND
+      const perSecond = ((after.ended - before.ended) / (now - at)) * 1_000
+      isQuiet = perSecond - after.standingBy * LOOKS_PER_SECOND <= BACKUP_QUIET_TRANSACTIONS_PER_SECOND
       before = after
       at = now
     }
   }
 
-  const looking = look().catch(() => {
+  const following = follow().catch(() => {
     isQuiet = false
   })
   return {
@@ -60,7 +71,7 @@ export function startPace(countTransactions: () => Promise<number>): Pace {
     },
     async stop() {
       stopping.abort()
-      await looking
+      await following
     },
   }
 }

@@ -6,6 +6,7 @@ import {
   findNode,
   type NodeFacts,
   type NodeRow,
+  readNode,
   restoreFence,
   takeNode,
 } from '../../store/cluster/nodes.ts'
@@ -136,7 +137,8 @@ async function joinCluster(parts: JoinParts): Promise<NodeLease> {
  */
 async function attempt(parts: Trying, last: Serving | undefined): Promise<{ readonly lease: NodeLease } | Serving> {
   try {
-    const found = await findNode(parts.db, WRITER)
+    // It looks often, so each further look is one query: the database counts them, and backups read these counts.
+    const found = await (last === undefined ? findNode : readNode)(parts.db, WRITER)
     if (isServing(found)) {
       mustFit(parts.own, found)
       return { address: found.address || undefined, isAlike: parts.isLike(found) }

@@ -47,7 +47,11 @@ export async function databaseTime(reader: Reader): Promise<number> {
 /** Undefined if nobody has had the place. The database may be of an earlier release, which had no nodes. */
 export async function findNode(reader: Reader, writer: number): Promise<NodeRow | undefined> {
   const [known] = await reader.query<{ known: boolean }>(`SELECT to_regclass('node') IS NOT NULL AS known`)
-  if (!known?.known) return undefined
+  return known?.known ? readNode(reader, writer) : undefined
+}
+
+/** The same where the database is known to have nodes. */
+export async function readNode(reader: Reader, writer: number): Promise<NodeRow | undefined> {
   const [row] = await reader.query<NodeRow & { readonly settings: string | null | undefined }>(
     `SELECT fence, holder, address, release, keys, files, cluster, expires_at - ${NOW} AS left_ms,
        to_jsonb(n) ->> 'settings' AS settings
@@ -140,11 +144,12 @@ export function sessionName(holder: string): string {
   return `${SESSION}${holder}`
 }
 
-/** Whether a process of this cluster uses the database, besides the one that had the place last: it stands by, or begins. */
-export async function isSucceeded(reader: Reader, writer: number): Promise<boolean> {
-  const [row] = await reader.query<{ found: boolean }>(
-    `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user
-       AND application_name LIKE $2 AND application_name <> $3 || (SELECT holder FROM node WHERE node = $1)) AS found`,
+/** How many processes of this cluster use the database, besides the one that had the place last: they stand by, or begin. */
+export async function countSuccessors(reader: Reader, writer: number): Promise<number> {
+  const [row] = await reader.query<{ found: number }>(
+    `SELECT count(DISTINCT application_name)::int AS found FROM pg_stat_activity
+     WHERE datname = current_database() AND usename = current_user AND application_name LIKE $2
+       AND application_name <> $3 || (SELECT holder FROM node WHERE node = $1)`,
     [writer, `${SESSION}%`, SESSION],
   )
   return row!.found
