@@ -21,6 +21,12 @@ const MAIN = `CROSS JOIN LATERAL (
     AND NOT EXISTS (SELECT FROM thread_event own WHERE own.room_nid = e.room_nid AND own.room_pos = e.room_pos))
   ORDER BY e.room_pos DESC LIMIT 1) main`
 
+/** From where events count at the earliest: where they began to count for the user, or after history that was removed. */
+const BEGIN = `LEFT JOIN counted_from f ON f.user_nid = m.user_nid AND f.room_nid = m.room_nid
+  LEFT JOIN LATERAL (
+    SELECT room_pos, notifiable FROM (VALUES (f.room_pos, f.notifiable), (room.purged_to, room.purged_notifiable)) places (room_pos, notifiable)
+    WHERE notifiable IS NOT NULL ORDER BY room_pos DESC LIMIT 1) begun ON true`
+
 /** What is unread for a user in the main timeline of a room, or in one of its threads. */
 export interface UnreadRow {
   readonly room_nid: number
@@ -68,16 +74,16 @@ const IS_FROM_IGNORED = `(e.sender_nid IN (${EVER_IGNORED})) IS TRUE
 
 /**
  * Events whose sender the user ignored when they came: they count for all, and for the user they do not. Nothing is written of them. In the
- * main timeline an event counts where the room's count is one higher than at the event before it; those that MAIN looked through are
- * looked at once more, the newest of them.
+ * main timeline an event counts where the room's count is one higher than at the event before it, which may be gone; those that MAIN looked
+ * through are looked at once more, the newest of them.
  */
 const IGNORED_EVENTS = `SELECT e.room_pos, 0, 0, 1 FROM (
            SELECT room_nid, room_pos, event_nid, stream_pos, sender_nid, notifiable FROM event
            WHERE place.root_id = '' AND ${IGNORES} AND room_nid = place.room_nid AND room_pos > place.base_pos
            ORDER BY room_pos DESC LIMIT $5) e
          WHERE (e.stream_pos IS NULL OR e.stream_pos > 0) AND ${IS_FROM_IGNORED}
-           AND e.notifiable > (SELECT b.notifiable FROM event b WHERE b.room_nid = e.room_nid AND b.room_pos < e.room_pos
-             AND (b.stream_pos IS NULL OR b.stream_pos > 0) ORDER BY b.room_pos DESC LIMIT 1)
+           AND e.notifiable > greatest(place.notifiable, (SELECT b.notifiable FROM event b WHERE b.room_nid = e.room_nid AND b.room_pos < e.room_pos
+             AND (b.stream_pos IS NULL OR b.stream_pos > 0) ORDER BY b.room_pos DESC LIMIT 1))
            AND NOT EXISTS (SELECT FROM uncounted_event u WHERE u.room_nid = e.room_nid AND u.room_pos = e.room_pos OFFSET 0)
          UNION ALL
          SELECT e.room_pos, 0, 0, 1 FROM (
@@ -103,9 +109,8 @@ export function getUnread(
   return reader.query<UnreadRow>(
     `WITH mark AS (
        SELECT m.room_nid, room.room_id, room.last_pos AS up_to, main.room_pos AS read_pos, greatest(joined.room_pos, read.whole) AS floor,
-         f.room_pos AS counted_from, CASE WHEN f.room_pos > main.room_pos THEN f.notifiable ELSE main.notifiable END AS notifiable
-       FROM room_member m JOIN room ON room.room_nid = m.room_nid ${JOINED} ${READ} ${MAIN}
-       LEFT JOIN counted_from f ON f.user_nid = m.user_nid AND f.room_nid = m.room_nid
+         begun.room_pos AS counted_from, CASE WHEN begun.room_pos > main.room_pos THEN begun.notifiable ELSE main.notifiable END AS notifiable
+       FROM room_member m JOIN room ON room.room_nid = m.room_nid ${JOINED} ${READ} ${MAIN} ${BEGIN}
        WHERE m.user_nid = $1 AND m.room_nid = ANY($2::bigint[])
      ), place AS (
        SELECT mark.*, root_id, from_pos, greatest(from_pos, counted_from) AS base_pos FROM mark CROSS JOIN LATERAL (

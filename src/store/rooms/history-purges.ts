@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../db/db.ts'
 
-// Tables: history_purge, room
+// Tables: history_purge, room; read: event
 
 export interface PurgeRow {
   readonly purge_id: string
@@ -41,11 +41,12 @@ export async function insertPurge(
     ],
   )
   if (rows.length === 0) return false
-  // NULL counts as less.
-  await tx.query('UPDATE room SET purged_to = greatest(purged_to, $2) WHERE room_nid = $1', [
-    purge.room_nid,
-    purge.up_to_pos,
-  ])
+  await tx.query(
+    `UPDATE room SET purged_to = $2, purged_notifiable =
+       (SELECT notifiable FROM event WHERE room_nid = $1 AND room_pos <= $2 ORDER BY room_pos DESC LIMIT 1)
+     WHERE room_nid = $1 AND (purged_to IS NULL OR purged_to < $2)`,
+    [purge.room_nid, purge.up_to_pos],
+  )
   return true
 }
 

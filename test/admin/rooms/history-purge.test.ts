@@ -111,7 +111,7 @@ describe('history that was removed', () => {
     expect(textsIn(await pagedBy(bob, room))).toEqual(['three'])
   })
 
-  test('leaves unread counts and receipts as they were', async () => {
+  test('counts for nobody any more, and leaves receipts as they were', async () => {
     const { room, ids } = await shared(['one', 'two', 'three', 'four', 'five', 'six'])
     const read = (who: Account, id: string) =>
       office.api.call('POST', inRoom(room, `/receipt/m.read/${enc(id)}`), { token: who.token, body: {} })
@@ -120,22 +120,39 @@ describe('history that was removed', () => {
     await join(office.api, carol.token, room)
     await say(carol, room, 'mine')
     await say(alice, room, 'eight')
-    const before = [await unreadOf(bob, room), await unreadOf(carol, room)]
-    expect(before.map(({ notification_count }) => notification_count)).toEqual([5, 1])
+    const counts = async () => {
+      const both = [await unreadOf(bob, room), await unreadOf(carol, room)]
+      return both.map(({ notification_count }) => notification_count)
+    }
+    expect(await counts()).toEqual([5, 1])
+    const redact = (id: string) =>
+      office.api.call('PUT', inRoom(room, `/redact/${enc(id)}/t${sent++}`), { token: alice.token, body: {} })
+    await redact(ids[4]!)
+    expect(await counts()).toEqual([4, 1])
+    // What is read makes no difference.
+    await purge(room, ids[2]!)
+    expect(await counts()).toEqual([4, 1])
+    await purge(room, ids[5]!)
+    expect(await counts()).toEqual([3, 1])
     const last = await say(alice, room, 'nine')
+    const after = await say(alice, room, 'ten')
+    expect(await counts()).toEqual([5, 3])
     await purge(room, last)
     for (const restart of [false, true]) {
       if (restart) await office.server.restart()
-      const counts = [await unreadOf(bob, room), await unreadOf(carol, room)]
-      expect(counts.map(({ notification_count }) => notification_count)).toEqual([6, 2])
+      expect(await counts()).toEqual([2, 2])
       const { ephemeral } = (await firstSync(bob)).rooms.join[room]
       const receipts = ephemeral.events.find(({ type }: Json) => type === 'm.receipt').content
       expect(receipts[ids[2]!]['m.read']).toHaveProperty([bob.userId])
     }
     // What marks how far somebody has read has no words any more.
     expect(await jsonOf(room)).not.toMatch(/"(three|mine|eight)"/)
+    await redact(after)
+    expect(await counts()).toEqual([1, 1])
+    await say(alice, room, 'eleven')
+    expect(await counts()).toEqual([2, 2])
     await read(bob, last)
-    expect((await unreadOf(bob, room)).notification_count).toBe(0)
+    expect(await counts()).toEqual([1, 2])
   })
 
   test('leaves mentions that are still there, and no others', async () => {

@@ -28,7 +28,7 @@ export type PurgePoint = { readonly eventId: EventId } | { readonly ts: number }
 
 /**
  * Removes old messages of rooms: operators begin a purge, a worker carries it out, and a restart does not stop it. State stays, because
- * newer events rest on it. The timeline begins after what was removed; nothing of it is fetched from other servers again.
+ * newer events rest on it. The timeline begins after what was removed: nothing of it is fetched from other servers again, or counts as unread.
  */
 export interface HistoryPurges {
   /**
@@ -92,6 +92,7 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     )
     if (!isFirst) return undefined
     room.purgedTo = Math.max(room.purgedTo, purge.up_to_pos)
+    parts.unread.forgetRoom(room.nid)
     if (!purge.is_by_age) runs.giveWay()
     wake()
     return purge_id
