@@ -238,3 +238,22 @@ describe('what syncs are told', () => {
     expect(await unread(roomId)).toEqual([0, 0])
   })
 })
+
+it('messages of rooms that are written at once have their numbers in the order in which they are written', async () => {
+  const rooms = [await openRoom('one of two'), await openRoom('two of two')]
+  const said = rooms.map(({ forge }) =>
+    Array.from({ length: 20 }, (_, n) => forge.say(n % 2 ? CREATOR : GUEST, `message ${n}`)),
+  )
+  const kinds = await Promise.all(rooms.map(({ forge }, room) => home.kinds(forge, said[room]!)))
+  expect(new Set(kinds.flat())).toEqual(new Set(['accepted']))
+  const rows = await home.server.db.query<{ event_id: EventId; stream_pos: number | null }>(
+    'SELECT event_id, stream_pos FROM event WHERE event_id = ANY($1) ORDER BY event_nid',
+    [said.flat()],
+  )
+  // None of them needs another place in the stream.
+  expect(rows.filter(({ stream_pos }) => stream_pos !== null)).toEqual([])
+  for (const ids of said) {
+    const own = rows.filter(({ event_id }) => ids.includes(event_id)).map(({ event_id }) => event_id)
+    expect(own).toEqual(ids)
+  }
+})

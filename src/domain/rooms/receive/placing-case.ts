@@ -12,11 +12,22 @@ export interface Exclusion {
   readonly reason: string
 }
 
+/** Puts backfilled events below every position of the stream, so that nobody gets them as new. */
+export const HISTORY_OFFSET = 2 ** 52
+
+/**
+ * Stands for the number of an event that is no state: nothing refers to it before it is queued, and then it gets one, which is its place in
+ * the stream too. Most events are such, and a place in the stream that is not the number costs a column and an entry of an index. It is
+ * above all numbers, because what is being placed is newer than all that has one.
+ */
+export const NOT_NUMBERED = HISTORY_OFFSET - 1
+
 /** An event that needs a place, with its number and its sender's number. */
 export interface Case {
   readonly room: Room
   readonly read: ReadPdu
   readonly around: Surroundings
+  /** `NOT_NUMBERED` if it gets its number later. */
   readonly nid: number
   readonly senderNid: number
   /** Why the room's policy server does not recommend it; undefined if it does. It is asked once. */

@@ -12,13 +12,11 @@ import { NO_NOTICE } from '../write/noticing.ts'
 import { redactedTarget, released } from '../write/redaction.ts'
 import { keyWrites, type Unit } from '../write/unit.ts'
 import { unreadNews } from '../write/unread-news.ts'
-import type { Case, Site } from './placing-case.ts'
+import { type Case, HISTORY_OFFSET, NOT_NUMBERED, type Site } from './placing-case.ts'
 import type { Effects } from './placing-effects.ts'
 
 /** A gap in the timeline leaves this many positions free for missing events. */
 export const PLACES_OF_GAP = 2 ** 20
-/** Puts backfilled events below every position of the stream, so that nobody gets them as new. */
-const HISTORY_OFFSET = 2 ** 52
 
 /** What an event changes in the room. */
 export interface Consequences {
@@ -60,8 +58,13 @@ export function tipsWith(
  * The event as it is stored. Without `consequences` it only serves as input for state resolution. An outlier that is rejected at its place
  * keeps its state key, because claimed states may contain it.
  */
-export function eventOf(one: Case, site: Site, streamPos: number, consequences?: Consequences): RoomEvent {
-  const { room, read, around, nid } = one
+export function eventOf(
+  one: Case,
+  site: Site,
+  { nid, streamPos }: { readonly nid: number; readonly streamPos: number },
+  consequences?: Consequences,
+): RoomEvent {
+  const { room, read, around } = one
   const { pdu } = read
   const { head, at, keyId, exclusion } = site
   const { past } = around
@@ -132,7 +135,8 @@ export function unitOf(
 ): Unit {
   const { room, read, around } = one
   const { head, exclusion } = site
-  const { log, tips, current, members, effects } = consequences
+  const { log, current, members, effects } = consequences
+  const tips = numbered(consequences.tips, event)
   const placed = new Set(around.prevs.map(({ id }) => id))
   const { past } = around
   const isBuiltOn = !exclusion || around.isReferenced || past !== undefined
@@ -159,6 +163,14 @@ export function unitOf(
     txn: undefined,
     redactions: effects.redacts ? [redactedTarget(room, event, effects.redacts)] : [],
   }
+}
+
+/** The extremities, in which the event may have no number yet. */
+function numbered(tips: readonly Extremity[], { nid }: RoomEvent): readonly Extremity[] {
+  if (!tips.some((tip) => tip.nid === NOT_NUMBERED)) return tips
+  return tips.map((tip) =>
+    tip.nid === NOT_NUMBERED ? { nid, id: tip.id, reference: tip.reference, after: tip.after } : tip,
+  )
 }
 
 function headWith(

@@ -12,7 +12,7 @@ import type { Noticing } from '../write/noticing.ts'
 import type { Persister } from '../write/persister.ts'
 import type { PolicyGate } from '../write/policy-gate.ts'
 import type { Outcome } from '../write/unit.ts'
-import type { Case, Exclusion, Site } from './placing-case.ts'
+import { type Case, type Exclusion, NOT_NUMBERED, type Site } from './placing-case.ts'
 import { judge } from './placing-checks.ts'
 import { effectsOf, NO_EFFECTS } from './placing-effects.ts'
 import { locateBefore, locateCurrent } from './placing-state.ts'
@@ -60,7 +60,7 @@ export function createPlacing(parts: PlacingParts): Placing {
     const keyId = isChange ? room.keys.intern(type, stateKey) : undefined
     const after = keyId === undefined ? before : log.set(before, keyId, one.nid, exclusion !== undefined)
     const site = { head, before, at: keyId === undefined ? before.point : beforeChange(after.point), keyId, exclusion }
-    const fresh = eventOf(one, site, one.nid)
+    const fresh = eventOf(one, site, { nid: one.nid, streamPos: one.nid })
     const tips = tipsWith(one, site, fresh)
     const current = await locateCurrent(branches, log, room, head, after, tips, fresh)
     const changed = { from: head.state, to: current.state, fresh, memberships: one.around.claimedMemberships }
@@ -72,9 +72,10 @@ export function createPlacing(parts: PlacingParts): Placing {
   }
 
   function enqueue(one: Case, site: Site, consequences: Consequences): Placed {
-    const { room, around, nid } = one
+    const { room, around } = one
+    const nid = one.nid === NOT_NUMBERED ? persister.takeNid() : one.nid
     const isNewest = around.outlier === undefined && persister.lastNid() === nid
-    const event = eventOf(one, site, isNewest ? nid : persister.takeNid(), consequences)
+    const event = eventOf(one, site, { nid, streamPos: isNewest ? nid : persister.takeNid() }, consequences)
     const unit = unitOf(one, site, consequences, event, () => persister.takeNid())
     room.enqueued(unit)
     room.keepBranch(
@@ -89,9 +90,9 @@ export function createPlacing(parts: PlacingParts): Placing {
 
   return {
     async place(room, read, around) {
-      const { sender } = read.pdu
+      const { sender, state_key: stateKey } = read.pdu
       const senderNid = (await users.intern([sender])).get(sender)!
-      const nid = around.outlier?.nid ?? persister.takeNid()
+      const nid = around.outlier?.nid ?? (stateKey === undefined ? NOT_NUMBERED : persister.takeNid())
       let asked: Promise<string | undefined> | undefined
       const objection = () => (asked ??= policies.objection(room, read))
       const one = { room, read, around, nid, senderNid, objection }
