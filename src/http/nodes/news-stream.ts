@@ -53,13 +53,15 @@ export function createNewsStream(parts: {
   readonly secret: string
   readonly now: () => number
   readonly listener: NewsListener
+  /** How soon it asks again to follow; sooner in tests. */
+  readonly retryMs?: number
 }): NewsStream {
-  const { secret, now, listener } = parts
+  const { secret, now, listener, retryMs: soonestMs = NEWS_RETRY_MS } = parts
   let address: string | undefined
   let current: { end(): void } | undefined
   let batches: BatchesOut | undefined
   let retry: NodeJS.Timeout | undefined
-  let retryMs = NEWS_RETRY_MS
+  let retryMs = soonestMs
 
   function open(): void {
     clearTimeout(retry)
@@ -89,12 +91,12 @@ export function createNewsStream(parts: {
       incoming.resume()
       asked.destroy()
       // An earlier release does not know what is asked for, however often.
-      retryMs = incoming.statusCode === 404 ? Math.min(2 * retryMs, NEWS_RETRY_MAX_MS) : NEWS_RETRY_MS
+      retryMs = incoming.statusCode === 404 ? Math.min(2 * retryMs, NEWS_RETRY_MAX_MS) : soonestMs
       over()
     })
     asked.once('upgrade', ({ headers }, socket: Socket, head) => {
       socket.setTimeout(0)
-      retryMs = NEWS_RETRY_MS
+      retryMs = soonestMs
       if (current !== attempt) {
         socket.destroy()
         return
@@ -121,7 +123,7 @@ export function createNewsStream(parts: {
     servedBy(there) {
       if (there === address) return
       address = there
-      retryMs = NEWS_RETRY_MS
+      retryMs = soonestMs
       stop()
       open()
     },

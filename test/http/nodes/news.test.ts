@@ -1,4 +1,5 @@
-import type { RequestListener } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { UserId } from '../../../src/core/ids.ts'
@@ -208,6 +209,37 @@ describe('a node that follows', () => {
     for (const follower of desk.followers) follower.ended(USER, 'D')
     await expect(answer).rejects.toThrow('ended')
     expect(quiet.ended.withSession).toBe(1)
+  })
+})
+
+describe('a node of an earlier release that serves', () => {
+  it('is asked later each time, until it knows what is asked for', async () => {
+    const SOONEST_MS = 10
+    const asked: number[] = []
+    // As a release does that does not know it.
+    const old = createServer((_request, response) => {
+      asked.push(performance.now())
+      response.writeHead(404).end()
+    })
+    await new Promise<void>((resolve) => old.listen(0, '127.0.0.1', resolve))
+    const { port } = old.address() as AddressInfo
+    let began = 0
+    const patient = createNewsStream({
+      secret: SECRET,
+      now: Date.now,
+      listener: { began: () => void began++, woken() {}, lost() {} },
+      retryMs: SOONEST_MS,
+    })
+    patient.servedBy(`127.0.0.1:${port}`)
+    await waitUntil('some tries', () => asked.length > 4)
+    // Timers may come a millisecond early.
+    for (const [n, at] of asked.slice(1, 5).entries())
+      expect(at - asked[n]!).toBeGreaterThan(SOONEST_MS * 2 ** (n + 1) - 2)
+    patient.servedBy(front.address)
+    await waitUntil('its connection', () => began === 1)
+    patient.close()
+    old.close()
+    old.closeAllConnections()
   })
 })
 
