@@ -6,6 +6,7 @@ import type { AmongNodes, Context, ContextOptions } from './base.ts'
 import type { CertificateFiles } from './cli/serve/certificate.ts'
 import { answerHealth, type Health } from './cli/serve/health.ts'
 import { sharedValues } from './config/shared-options.ts'
+import { isOnlyLocal } from './domain/accounts/registration-policy.ts'
 import { meetNodes, StandByEnded } from './domain/cluster/join.ts'
 import { ownFacts } from './domain/cluster/own-facts.ts'
 import type { Services } from './domain/services.ts'
@@ -222,7 +223,16 @@ async function openFrontOf(options: ServerOptions, connections: Connections): Pr
     })
     return true
   }
-  return openFront({ secret, host, port, connections, now: () => clock.now(), log, answersItself })
+  return openFront({
+    secret,
+    host,
+    port,
+    connections,
+    isOnlyLocal: isOnlyLocal(config),
+    now: () => clock.now(),
+    log,
+    answersItself,
+  })
 }
 
 function mountHealth(app: FastifyInstance, health: Health): void {

@@ -30,6 +30,8 @@ export function addressMatcher(ranges: readonly string[]): (address: string) => 
 
 /** What stands for the address of the other end of a unix socket. */
 export const UNIX_PEER = 'unix'
+/** What stands for the address of another node, which is believed about its clients as such a proxy is. */
+export const NODE_PEER = 'node'
 /** The client of a proxy on a unix socket that names none: it is on this machine. */
 const THIS_MACHINE = '127.0.0.1'
 
@@ -45,7 +47,7 @@ export function addressReader(trustedProxies: readonly string[]): AddressReader 
   return (peer, forwardedFor) => {
     const hops = forwardedFor?.split(',') ?? []
     let address = (peer && normaliseIp(peer)) || 'unknown'
-    if (peer === UNIX_PEER) address = normaliseIp(hops.pop() ?? '') ?? THIS_MACHINE
+    if (peer === UNIX_PEER || peer === NODE_PEER) address = normaliseIp(hops.pop() ?? '') ?? THIS_MACHINE
     if (trustedProxies.length === 0 || hops.length === 0 || address === 'unknown') return address
     for (let i = hops.length - 1; i >= 0 && isTrusted(address); i--) {
       const hop = normaliseIp(hops[i] as string)

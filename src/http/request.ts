@@ -10,8 +10,9 @@ import type { Claim } from '../domain/federation/signed-requests.ts'
 import { addressOf } from './address.ts'
 import type { BodyIntake } from './body-intake.ts'
 import type { Caller } from './caller.ts'
-import type { AddressReader } from './client-address.ts'
+import { type AddressReader, NODE_PEER } from './client-address.ts'
 import { cookieIn } from './cookie.ts'
+import { isByProxy, LOCAL_CLIENT } from './nodes/local-client.ts'
 
 /** A request that has come, over HTTP or from another node: as much of it as its operation looks at. */
 export interface Arrived {
@@ -184,8 +185,10 @@ export class MountedRequest implements EndpointRequest {
   }
 
   get isForwarded(): boolean {
-    const headers = this.#raw.headers
-    return headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined || headers.via !== undefined
+    const { headers, raw } = this.#raw
+    // To another node its client came, which says so.
+    if (raw.socket.remoteAddress === NODE_PEER && headers[LOCAL_CLIENT] !== undefined) return false
+    return isByProxy(headers)
   }
 
   get userAgent(): string | undefined {

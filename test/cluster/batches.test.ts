@@ -65,7 +65,13 @@ async function bodiesFor({ token }: Account): Promise<string[]> {
 
 beforeAll(async () => {
   subscribe('http.server.request.start', watch)
-  server = await startServer({ rate_limits: { enabled: true } }, { hasStandby: true })
+  server = await startServer(
+    {
+      rate_limits: { enabled: true, registration: { per_second: 100, burst: 1_000 } },
+      registration: { enabled: 'auto' },
+    },
+    { hasStandby: true },
+  )
   api = openApi(server.baseUrl)
   alice = await register(api, 'alice')
   bob = await register(api, 'bob')
@@ -182,6 +188,33 @@ describe('an error', () => {
     expect(refused?.body.errcode).toBe('M_LIMIT_EXCEEDED')
     expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(refused?.body.retry_after_ms).toBeGreaterThan(0)
+  })
+})
+
+describe('registration that is open to this machine alone', () => {
+  const open = async (base: string, headers: Record<string, string> = {}) => {
+    const answer = await fetch(`${base}/_matrix/client/v3/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: '{}',
+    })
+    await answer.text()
+    // With the ways in which one may register.
+    return answer.status === 401
+  }
+
+  it('is so at either node, and whatever a client or a proxy says', async () => {
+    for (const base of [server.baseUrl, server.standbyUrl]) {
+      expect(await open(base)).toBe(true)
+      for (const headers of [
+        { 'x-forwarded-for': '127.0.0.1' },
+        { via: '1.1 proxy' },
+        { forwarded: 'for=127.0.0.1' },
+        { 'x-forwarded-for': '127.0.0.1', 'x-hearth-local-client': '1' },
+        { 'x-forwarded-for': '192.0.2.1', 'x-hearth-local-client': '1', 'x-hearth-node': 'x' },
+      ])
+        expect({ base, headers, is: await open(base, headers) }).toEqual({ base, headers, is: false })
+    }
   })
 })
 

@@ -3,8 +3,7 @@ import { TEST_SOURCES } from '../support/sources.ts'
 
 /** Files of `npm test` that cannot run where each server is two nodes, and why. */
 export const WITHOUT_NODES: Readonly<Record<string, string>> = {
-  'test/http/unix-socket.test.ts':
-    'of two nodes one listens on the socket, and the rule that registration closes itself is for one alone',
+  'test/http/unix-socket.test.ts': 'of two nodes only one listens on the socket',
   ...Object.fromEntries(
     ['federates-again', 'journal'].map((name) => [
       `test/backup/${name}.test.ts`,

@@ -11,6 +11,11 @@ function isLoopback(host: string): boolean {
   return isIP(host) === 4 && host.startsWith('127.')
 }
 
+/** Whether only this machine reaches it, if no proxy does. */
+export function isOnlyLocal({ listen }: Pick<PolicyConfig, 'listen'>): boolean {
+  return isLoopback(listen.host) && listen.socket === undefined
+}
+
 /**
  * Whether anybody who reaches the server may make an account.
  *
@@ -20,11 +25,9 @@ function isLoopback(host: string): boolean {
 export function isRegistrationOpen(config: PolicyConfig, isForwarded: boolean): boolean {
   const { enabled } = config.registration
   if (enabled !== 'auto') return enabled
-  const { listen, trusted_proxies, public_base_url } = config
+  const { trusted_proxies, public_base_url } = config
   const isPublic = public_base_url !== undefined && !isLoopback(new URL(public_base_url).hostname)
-  return (
-    isLoopback(listen.host) && listen.socket === undefined && trusted_proxies.length === 0 && !isPublic && !isForwarded
-  )
+  return isOnlyLocal(config) && trusted_proxies.length === 0 && !isPublic && !isForwarded
 }
 
 /** The error for people who may not register, with what the operator can do about it. */

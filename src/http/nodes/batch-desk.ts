@@ -4,7 +4,7 @@ import { routesOf } from '../../core/paths.ts'
 import type { Claim } from '../../domain/federation/signed-requests.ts'
 import type { RequestSpan, Tracing } from '../../domain/tracing.ts'
 import type { Caller } from '../caller.ts'
-import { UNIX_PEER } from '../client-address.ts'
+import { NODE_PEER } from '../client-address.ts'
 import { RawReply } from '../endpoint.ts'
 import type { Answerer, Operation } from '../operation.ts'
 import { parseQuery } from '../query.ts'
@@ -123,7 +123,7 @@ function paramsOf(names: readonly string[], values: readonly string[]): PathPara
 
 const NO_QUERY = parseQuery('')
 /** A node is believed about the addresses of clients. */
-const NODE_SOCKET = { remoteAddress: UNIX_PEER }
+const NODE_SOCKET = { remoteAddress: NODE_PEER }
 const NO_HEADERS: string[] = []
 
 /** The request, and its answer. Whether the client still waits for that is known where it is. */

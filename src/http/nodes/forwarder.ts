@@ -1,12 +1,13 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import { nodeProof } from '../../core/signing/node-proof.ts'
+import { nodeProof, type PassedOn } from '../../core/signing/node-proof.ts'
 import { FORWARD_PATIENCE_MS } from '../../domain/limits/cluster.ts'
 import { UNIX_PEER } from '../client-address.ts'
 import { askForBody, isBodyWithheld } from '../expect-continue.ts'
 import { discardRest } from '../parting.ts'
 import { AHEAD, type TokensAhead } from './ahead.ts'
 import { createKeptBodies, type KeptBodies, TooSlow } from './kept-bodies.ts'
+import { isByProxy, LOCAL_CLIENT, ofLocalClient } from './local-client.ts'
 import { answer, NODE_PROOF, NOT_SERVING, passedOn } from './node-listener.ts'
 import { createOutgoing } from './outgoing.ts'
 import { SYNC, waitingFor } from './patience.ts'
@@ -57,6 +58,7 @@ const OF_A_HOP = [
   'trailer',
   NODE_PROOF,
   AHEAD,
+  LOCAL_CLIENT,
 ]
 /** How long a connection may take. */
 const CONNECT_MS = 1_500
@@ -68,6 +70,8 @@ export interface ForwarderParts {
   readonly now: () => number
   /** Where the node that serves listens for others, `host:port`; undefined while none does. */
   readonly target: () => string | undefined
+  /** Whether only this machine reaches this node. */
+  readonly isOnlyLocal?: boolean | undefined
   /** The length of a second, for bodies that are kept; shorter in tests. */
   readonly secondMs?: number | undefined
 }
@@ -88,7 +92,7 @@ export function createForwarder(parts: ForwarderParts): Forwarder {
       const isHurried = isFinishing && SYNC.test(given)
       const [url, body] = isHurried ? waitingFor(0, given, kept) : [given, kept]
       const headers = onwardHeaders(request, body, ahead)
-      headers[NODE_PROOF] = nodeProof(parts.secret, passedOn({ method, url, headers }), parts.now())
+      Object.assign(headers, proofsOf(parts, request, passedOn({ method, url, headers })))
       const { out, heard } = outgoing.send({ ...placeOf(address), method, path: url, headers })
       const clientGone = (): void => {
         out.destroy()
@@ -265,6 +269,17 @@ function onwardHeaders(
   // For most methods that seldom have a body, Node would send one without saying where it ends.
   if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
   return headers
+}
+
+/** That a node passes it on, and whether its client is on the machine of that node. */
+function proofsOf(
+  { secret, now, isOnlyLocal }: ForwarderParts,
+  { headers }: IncomingMessage,
+  onward: PassedOn,
+): Record<string, string> {
+  const proof = nodeProof(secret, onward, now())
+  if (!isOnlyLocal || isByProxy(headers)) return { [NODE_PROOF]: proof }
+  return { [NODE_PROOF]: proof, [LOCAL_CLIENT]: nodeProof(secret, ofLocalClient(onward), now()) }
 }
 
 function answerHeaders({ rawHeaders }: IncomingMessage): string[] {

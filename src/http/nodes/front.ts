@@ -9,7 +9,7 @@ import {
   PASSED_ON_HEADER_BYTES,
 } from '../../domain/limits/cluster.ts'
 import type { SyncDesk } from '../../domain/standby/sync-desk.ts'
-import { UNIX_PEER } from '../client-address.ts'
+import { NODE_PEER } from '../client-address.ts'
 import type { Connections } from '../connections.ts'
 import { judgeFirst } from '../expect-continue.ts'
 import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
@@ -80,6 +80,8 @@ export interface FrontParts {
   readonly host: string
   readonly port: number
   readonly connections: Connections
+  /** Whether only this machine reaches it, so that clients which come without a proxy are on it. By default others may. */
+  readonly isOnlyLocal?: boolean | undefined
   readonly now: () => number
   readonly log: Logger
   /** The length of a second, for bodies on their way; shorter in tests. */
@@ -138,7 +140,8 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   const address = `${host.includes(':') ? `[${host}]` : host}:${taken}`
   // A request that waits while this node takes the place goes to this node.
   const target = () => (own === undefined ? elsewhere : address)
-  const forwarder = createForwarder({ secret, now, target, secondMs: parts.secondMs })
+  const { secondMs, isOnlyLocal } = parts
+  const forwarder = createForwarder({ secret, now, target, secondMs, isOnlyLocal })
   const here = createReadingHere(forwarder)
   async function look(): Promise<void> {
     if (own !== undefined || (await forwarder.reaches())) unreachedSince = undefined
@@ -209,9 +212,9 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   }
 }
 
-/** A node is believed about the addresses of clients, as a reverse proxy on a unix socket is. */
+/** A node is believed about the addresses of clients. */
 function markNode(socket: Socket): void {
-  Object.defineProperty(socket, 'remoteAddress', { value: UNIX_PEER })
+  Object.defineProperty(socket, 'remoteAddress', { value: NODE_PEER })
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

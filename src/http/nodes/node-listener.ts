@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { isNodeProof, type PassedOn } from '../../core/signing/node-proof.ts'
 import { CORS_HEADERS } from '../cors.ts'
+import { LOCAL_CLIENT, ofLocalClient } from './local-client.ts'
 
 /** The header with the proof. */
 export const NODE_PROOF = 'x-hearth-node'
@@ -25,6 +26,7 @@ export function nodeListener(parts: {
       return
     }
     parts.proved(request)
+    if (!isOfLocalClient(parts, request)) delete request.headers[LOCAL_CLIENT]
     const listener = parts.serving()
     if (listener) listener(request, response)
     else {
@@ -39,10 +41,23 @@ export function isOfNode(
   { secret, now }: { readonly secret: string; readonly now: () => number },
   request: IncomingMessage,
 ): boolean {
+  return isNodeProof(secret, provenOf(request), request.headers[NODE_PROOF]?.toString(), now())
+}
+
+/** Whether the other node says that its client is on its own machine. */
+function isOfLocalClient(
+  { secret, now }: { readonly secret: string; readonly now: () => number },
+  request: IncomingMessage,
+): boolean {
+  const proof = request.headers[LOCAL_CLIENT]?.toString()
+  return proof !== undefined && isNodeProof(secret, ofLocalClient(provenOf(request)), proof, now())
+}
+
+function provenOf(request: IncomingMessage): PassedOn {
   // Several headers of this name are several signatures; `headers` has the first one only.
   const headers = { ...request.headers, authorization: request.headersDistinct.authorization }
   const { method, url } = request
-  return isNodeProof(secret, passedOn({ method, url, headers }), request.headers[NODE_PROOF]?.toString(), now())
+  return passedOn({ method, url, headers })
 }
 
 /** What the proof of a request covers. The body is not part of it. */
