@@ -137,9 +137,11 @@ export function constantsOf(results: string): Constants {
     eventDiskBytes: number(send, 'disk B/op'),
     heldSyncBytes: ((Number(now) - Number(before)) * 2 ** 20) / 10_000,
     restMb: number(row('idle', 'nobody connected'), 'server peak MB'),
-    passingOnMs:
+    passingOnMs: Math.max(
+      0,
       number(row('passed-on', 'messages, asked the other one'), 'server CPU ms/op') -
-      number(row('passed-on', 'messages, asked the node that serves'), 'server CPU ms/op'),
+        number(row('passed-on', 'messages, asked the node that serves'), 'server CPU ms/op'),
+    ),
     storedPerSecond: number(row('storage', 'message, rooms of 100,000 events'), 'per second'),
   }
 }

@@ -29,7 +29,7 @@ Benchmarks: send, fan-out, initial-sync, register-login, login-storm, sign-ins, 
 to-device, identity-lookup, keys, media, federation-join, federation-in, federation-out,
 federation-dead, relations, search, user-directory, today, ignored, appservice, push, sliding-start, sliding-noop,
 sliding-fan-out, sliding-crowd, attack-bodies, attack-fan-out, attack-sync, attack-readers, backup, passed-on,
-nodes-sync
+nodes-sync, nodes-send
 (all of them when none is named), and the floor programs alone: floor.
 
   --url http://...          drive this homeserver instead of starting one of ours

@@ -20,6 +20,8 @@ let count = 0
 const whole: string[] = []
 
 const enc = encodeURIComponent
+/** More messages than one person sends here, but for one. */
+const BURST = 100
 
 const watch = (message: unknown): void => {
   const { request } = message as { readonly request: IncomingMessage }
@@ -67,7 +69,11 @@ beforeAll(async () => {
   subscribe('http.server.request.start', watch)
   server = await startServer(
     {
-      rate_limits: { enabled: true, registration: { per_second: 100, burst: 1_000 } },
+      rate_limits: {
+        enabled: true,
+        registration: { per_second: 100, burst: 1_000 },
+        message: { per_second: 0.01, burst: BURST },
+      },
       registration: { enabled: 'auto' },
     },
     { hasStandby: true },
@@ -180,7 +186,7 @@ describe('an error', () => {
     const hasty = await register(api, 'hasty')
     await join(api, hasty.token, room)
     const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, n) =>
+      Array.from({ length: BURST + 10 }, (_, n) =>
         call('standby', 'PUT', messagePath(`hasty${n}`), { by: hasty.token, body: text('quick') }),
       ),
     )

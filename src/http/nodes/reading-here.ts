@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { STANDBY_LAST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
 import type { TokensAhead } from './ahead.ts'
+import type { BatchedAnswer } from './batched.ts'
 import { type BatchingHere, sendBatched } from './batching-here.ts'
 import type { Forwarder } from './forwarder.ts'
 import { waitingFor } from './patience.ts'
@@ -71,7 +72,12 @@ export function createReadingHere(
 
   async function passInBatch(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await forwarder.keep(request, response)
-    const answer = body && (await reading?.inBatch(request, body))
+    let answer: BatchedAnswer | undefined
+    try {
+      answer = body && (await reading?.inBatch(request, body))
+    } catch {
+      // Whatever it is, the node that serves says it.
+    }
     if (answer === undefined) {
       await forwarder.pass(request, response, { body })
       return

@@ -46,3 +46,25 @@ it('a client that reads slowly does not keep it for ever', async () => {
   await over
   expect(answer.destroyed).toBe(false)
 })
+
+it('a request is passed on whole, once, if it cannot travel in a batch after all', async () => {
+  const passed: unknown[] = []
+  const body = Buffer.from('{}')
+  const here = createReadingHere({
+    keep: async () => body,
+    pass: async (_request, _response, known) => void passed.push(known),
+    free() {},
+  })
+  void here.begin({
+    ...reading,
+    isBatched: () => true,
+    inBatch() {
+      throw new Error('a mistake')
+    },
+  })
+  const request = new IncomingMessage(new Socket())
+  request.method = 'PUT'
+  expect(here.take(request, new ServerResponse(request))).toBe(true)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(passed).toEqual([{ body }])
+})
