@@ -8,7 +8,7 @@ import type { Reader } from '../../store/db/db.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
-import { outcomesOf, type PushedUser } from './outcomes-of.ts'
+import { type OutcomeForAll, outcomesOf, type PushedUser } from './outcomes-of.ts'
 import { powersIn } from './push-context.ts'
 import { createRuleNews } from './rule-news.ts'
 import { createSharing, type SharedRules } from './shared-rules.ts'
@@ -31,8 +31,8 @@ export interface PushRules {
   hasOwn(userNid: number): boolean
   /** The result of a user's rules for a committed event of a room, in the room's current state. A silent result if it is their own. */
   evaluate(user: PushedUser, room: Room, event: RoomEvent): Promise<PushOutcome>
-  /** The same for several users, as a function of each of them. It is to be called at once, since rules may change. */
-  outcomes(users: readonly PushedUser[], room: Room, event: RoomEvent): Promise<(user: PushedUser) => PushOutcome>
+  /** The same for several users, and for all who have changed no rules. */
+  outcomes(users: readonly PushedUser[], room: Room, event: RoomEvent): Promise<PushOutcomes>
   /** What a user changed about the rules. */
   stored(userNid: number): Promise<OwnRules>
   /** The rules as clients read them. */
@@ -60,6 +60,15 @@ export function lookUpRulesets({ db }: { readonly db: Reader }): Pick<PushRules,
 }
 
 export type { PushedUser } from './outcomes-of.ts'
+
+/** What an event is to users. */
+export interface PushOutcomes {
+  /** In the order of the users. */
+  readonly list: readonly PushOutcome[]
+  /** For those who have changed no rules and ignore nobody; to the sender it is nothing all the same. */
+  readonly default: OutcomeForAll
+  of(user: PushedUser): PushOutcome
+}
 
 interface Held {
   readonly shared: SharedRules
@@ -133,22 +142,28 @@ export async function openPushRules({
   const peek: PushRules['peek'] = (userNid) => (hasOwn(userNid) ? held.get(userNid)?.compiled : DEFAULT_PUSH_RULES)
 
   const outcomes: PushRules['outcomes'] = async (users, room, { id, pdu, isState, content }) => {
-    const missing = users.filter(({ userNid }) => peek(userNid) === undefined).map(({ userNid }) => userNid)
+    const version = news.version()
+    const known = users.map(({ userNid }) => peek(userNid))
+    const missing: number[] = []
+    for (const [place, rules] of known.entries()) if (rules === undefined) missing.push(users[place]!.userNid)
     const [loaded, powers, thread] = await Promise.all([
       missing.length > 0 ? read(missing) : new Map<number, Held>(),
       powersIn(room, pdu.sender),
       threadFollowers.threadOf(room, { isState, content }),
     ])
+    const isKnown = missing.length === 0 && version === news.version()
+    const rulesOf = ({ userNid }: PushedUser) => loaded.get(userNid)?.compiled ?? peek(userNid) ?? DEFAULT_PUSH_RULES
     const event = new PushedEvent(pdu, { roomId: room.id, eventId: id })
     const facts = { memberCount: room.counts.join, ...powers }
     const nobody = { userId: '', displayName: undefined, follows: thread && false, ...facts }
-    const outcomeOf = outcomesOf(event, nobody, (userNid) => ({
+    const outcomes = outcomesOf(event, nobody, (userNid) => ({
       displayName: room.localMembers.get(userNid)?.displayName,
       follows: thread?.followers.has(userNid),
     }))
-    return (user) => {
-      const rules = loaded.size > 0 ? loaded.get(user.userNid)?.compiled : undefined
-      return outcomeOf(rules ?? peek(user.userNid) ?? DEFAULT_PUSH_RULES, user)
+    return {
+      list: users.map((user, place) => outcomes.of((isKnown ? known[place] : undefined) ?? rulesOf(user), user)),
+      default: outcomes.forAll(DEFAULT_PUSH_RULES),
+      of: (user) => outcomes.of(rulesOf(user), user),
     }
   }
 
@@ -161,7 +176,7 @@ export async function openPushRules({
     },
     hasOwn,
     async evaluate(user, room, event) {
-      return (await outcomes([user], room, event))(user)
+      return (await outcomes([user], room, event)).list[0]!
     },
     stored: async (userNid) => (await heldOf(userNid))?.shared.stored ?? NO_OWN_RULES,
     ruleset: async ({ userNid, userId }) => rulesetOf((await heldOf(userNid))?.shared.stored ?? NO_OWN_RULES, userId),

@@ -29,9 +29,22 @@ export interface Evaluation {
   ofInvitation(roomNid: number, invitation: InvitationNews, user: PushedUser): Promise<Notice | undefined>
 }
 
+/** The users of a list, told apart by whether they may have rules of their own. */
+interface Crowd<User> {
+  /** Of the rules of all. */
+  readonly version: number
+  readonly plain: readonly User[]
+  readonly own: readonly User[]
+  /** Since when all of the plain ones are in the room: a position of the stream. */
+  readonly since: number
+}
+
+/** Shorter lists are gone through each time. */
+const MIN_CROWD = 32
+
 export function createEvaluation(parts: {
   readonly clock: Clock
-  readonly pushRules: Pick<PushRules, 'outcomes' | 'evaluate'>
+  readonly pushRules: Pick<PushRules, 'outcomes' | 'evaluate' | 'hasOwn' | 'version'>
   readonly registry: Pick<RoomRegistry, 'getByNid'>
   readonly events: Pick<EventCache, 'get' | 'load'>
   readonly access: Pick<RoomAccess, 'membershipsAt'>
@@ -50,13 +63,33 @@ export function createEvaluation(parts: {
     return (await access.membershipsAt(user, room, [event]))(event) === 'join'
   }
 
-  /** Groups those who are notified by what the event is to them. Most were in the room for all to see; the others are asked for. */
+  const crowds = new WeakMap<readonly PushedUser[], Crowd<PushedUser>>()
+
+  /** Tells those with rules of their own apart, once for as long as the members of a room and their rules stay the same. */
+  function crowdOf<User extends PushedUser>(room: Room, users: readonly User[]): Crowd<User> {
+    const version = pushRules.version()
+    const known = crowds.get(users) as Crowd<User> | undefined
+    if (known?.version === version) return known
+    const crowd = { version, plain: [] as User[], own: [] as User[], since: 0 }
+    for (const user of users) {
+      if (pushRules.hasOwn(user.userNid)) crowd.own.push(user)
+      else {
+        crowd.plain.push(user)
+        crowd.since = Math.max(crowd.since, room.localMembers.get(user.userNid)?.since ?? Number.POSITIVE_INFINITY)
+      }
+    }
+    if (users.length >= MIN_CROWD) crowds.set(users, crowd)
+    return crowd
+  }
+
+  /** Groups those who are notified by what the event is to them. */
   async function group<User extends PushedUser>(
     room: Room,
     event: RoomEvent,
     users: readonly User[],
-  ): Promise<ReadonlyMap<PushOutcome, readonly User[]>> {
-    const outcomeOf = await pushRules.outcomes(users, room, event)
+  ): Promise<(readonly [PushOutcome, readonly User[]])[]> {
+    const { version, plain, own, since } = crowdOf(room, users)
+    const outcomes = await pushRules.outcomes(own, room, event)
     const isSimple = event.isOnTip && event.stateChain === room.committed.chain
     const groups = new Map<PushOutcome, User[]>()
     const add = (outcome: PushOutcome, user: User) => {
@@ -65,23 +98,29 @@ export function createEvaluation(parts: {
       else groups.set(outcome, [user])
     }
     const doubtful: (readonly [PushOutcome, User])[] = []
-    for (const user of users) {
-      if (user.userNid === event.senderNid) continue
-      const outcome = outcomeOf(user)
-      if (!outcome.notify) continue
+    const look = (user: User, outcome: PushOutcome) => {
+      if (!outcome.notify || user.userNid === event.senderNid) return
       const since = isSimple ? room.localMembers.get(user.userNid)?.since : undefined
       if (since !== undefined && since <= event.streamPos) add(outcome, user)
       else doubtful.push([outcome, user])
     }
+    for (const [place, user] of own.entries()) look(user, outcomes.list[place]!)
+    // Nearly always, it is the same to all who have changed no rules, and all of them were there.
+    const { outcome, named } = outcomes.default
+    const isAlike = named !== undefined && isSimple && since <= event.streamPos && version === pushRules.version()
+    const isOther = (user: User) => !isAlike || user.userNid === event.senderNid || named.has(user.userId)
+    const others = plain.filter(isOther)
+    for (const user of others) look(user, outcomes.of(user))
     for (const [outcome, user] of doubtful) if (await wasIn(room, user, event)) add(outcome, user)
-    return groups
+    if (!isAlike || !outcome.notify || others.length === plain.length) return [...groups]
+    return [...groups, [outcome, others.length === 0 ? plain : plain.filter((user) => !isOther(user))]]
   }
 
   return {
     async ofEvent(room, event, users, at = clock.now()) {
       if (users.length === 0 || event.ts < oldBefore) return []
       const about = { position: event.streamPos, isInvitation: false, at }
-      return [...(await group(room, event, users))].map(([outcome, users]) => ({
+      return (await group(room, event, users)).map(([outcome, users]) => ({
         notice: noticeOf(event, outcome, about),
         users,
       }))

@@ -98,12 +98,13 @@ export class MailQueue implements PushTarget {
     if (this.dueAt !== undefined) this.#parts.waits(this)
   }
 
-  offer(notice: Notice): void {
-    if (this.#dueAt !== undefined || notice.position <= this.#position) return
+  offer(notice: Notice): boolean {
+    if (this.#dueAt !== undefined || notice.position <= this.#position) return false
     this.#position = notice.position - 1
     this.#dueAt = this.#soonest
     this.#parts.changed(this)
     this.wake()
+    return false
   }
 
   /** Whoever reads needs no mail now, and may get one sooner later. */

@@ -40,6 +40,11 @@ export class NoticeLine {
     return this.#entries[0]?.since
   }
 
+  /** The rooms of all that wait. */
+  get roomNids(): number[] {
+    return this.#entries.map(({ notice }) => notice.roomNid)
+  }
+
   /** Whether anything that waits is urgent. */
   get isUrgent(): boolean {
     return this.#urgent > 0

@@ -81,8 +81,10 @@ export function createSpreading(parts: {
     }
     for (const { notice, users: notified } of await evaluation.ofEvent(room, event, audience.of(room))) {
       for (const { userNid, queues } of notified) {
-        badges.changed(userNid, room.nid)
-        for (const queue of queues.values()) queue.offer(notice)
+        let isNew = false
+        for (const queue of queues.values()) if (!queue.offer(notice)) isNew = true
+        // Otherwise, its turn comes, and it is counted then.
+        if (isNew) badges.changed(userNid, room.nid)
       }
     }
   }

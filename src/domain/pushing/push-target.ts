@@ -6,8 +6,11 @@ export interface PushTarget {
   readonly row: PusherRow
   /** Set while the user's pushers are read again: nothing is sent meanwhile. */
   isPaused: boolean
-  /** Takes the next notice of the stream, and sends it when it is its turn. */
-  offer(notice: Notice): void
+  /**
+   * Takes the next notice of the stream, and sends it when it is its turn.
+   * @returns whether another of its room waited already, in whose place it waits now
+   */
+  offer(notice: Notice): boolean
   /** The user has read something, or the badge may have changed for another reason. */
   badgeChanged(): void
   /** Sends what is due, when it is its turn. */

@@ -34,8 +34,8 @@ export interface PusherQueueParts {
   readonly bodies: NotificationBodies
   /** The event of a notice, if its user has not read it and it is still there; at once if memory tells. */
   wanted(userNid: number, notice: Notice): RoomEvent | undefined | Promise<RoomEvent | undefined>
-  /** What the badge of a user shows; at once if memory tells. */
-  badge(userNid: number): number | Promise<number>
+  /** What the badge of a user shows, after changes in some rooms; at once if memory tells. */
+  badge(userNid: number, roomNids: readonly number[]): number | Promise<number>
   notify(url: string, body: string): Promise<GatewayAnswer>
   /** Reads what was missed between two positions, in one room or in all. */
   readMissed(row: PusherRow, after: number, upTo: number, roomNid?: number): Promise<MissedNotices>
@@ -151,15 +151,15 @@ export class PusherQueue implements Waiting, PushTarget {
     this.isPaused = false
   }
 
-  offer(notice: Notice): void {
-    if (this.#isOver || notice.position <= this.#readUpTo) return
+  offer(notice: Notice): boolean {
+    if (this.#isOver || notice.position <= this.#readUpTo) return false
     if (this.#lags) {
       this.#missedTo = notice.position
       if (this.#meanwhile && this.#meanwhile.push(notice) > MAX_NOTICES_IN_MEMORY) this.#meanwhile = undefined
-      return
+      return false
     }
     if (this.#line.length === 0) this.#backAt = undefined
-    else if (this.#renewsLast(notice)) return
+    else if (this.#renewsLast(notice)) return true
     // If something waits, it has its turn already, or will have it when its pace allows.
     const isFirst = this.#line.length === 0 || (notice.weight === WEIGHT.urgent && !this.#line.isUrgent)
     if (this.#hasPlace()) {
@@ -172,6 +172,7 @@ export class PusherQueue implements Waiting, PushTarget {
     }
     this.#parts.changed(this)
     if (isFirst) this.wake()
+    return false
   }
 
   /** Whether a notice takes the place of the last one that waits for its turn. What a gateway failed to take is told of one by one. */
@@ -250,7 +251,7 @@ export class PusherQueue implements Waiting, PushTarget {
   async #send(notice: Notice, event: RoomEvent): Promise<Turn> {
     const { bodies, badge } = this.#parts
     const to = this.#to
-    const counted = to.wantsCounts ? badge(this.#row.user_nid) : 0
+    const counted = to.wantsCounts ? badge(this.#row.user_nid, this.#line.roomNids) : 0
     const unread = counted instanceof Promise ? await counted : counted
     const written = bodies.ofEvent(event, notice.outcome, to, unread)
     const body = written instanceof Promise ? await written : written
@@ -264,7 +265,7 @@ export class PusherQueue implements Waiting, PushTarget {
   async #sendCounts(): Promise<Turn> {
     if (!this.#wantsCounts || !this.#to.wantsCounts) return 'idle'
     this.#wantsCounts = false
-    const unread = await this.#parts.badge(this.#row.user_nid)
+    const unread = await this.#parts.badge(this.#row.user_nid, [])
     if (unread === this.#sentCount) return 'idle'
     const turn = await this.#ask(this.#parts.bodies.ofCounts(this.#to, unread), unread)
     if (turn !== 'answered' || this.#failures > 0) this.#wantsCounts = true
