@@ -6,6 +6,8 @@ export interface ArrivalMetrics {
   endedConnection(reason: ConnectionEnd): void
   /** Registers a gauge. It is read whenever somebody fetches the metrics. */
   watchBodies(bytes: () => number): void
+  /** What that gauge shows now; 0 before it is registered. */
+  bodyBytes(): number
   watchConnections(count: () => number): void
 }
 

@@ -113,10 +113,16 @@ function arrivalMetrics(registers: Registry[]): ArrivalMetrics {
       },
     })
   }
+  const showBodies = watch('hearth_body_bytes', 'What the bodies of requests hold in memory.')
+  let bodyBytes = () => 0
   return {
     refusedBody: (reason) => bodies.inc({ reason }),
     endedConnection: (reason) => connections.inc({ reason }),
-    watchBodies: watch('hearth_body_bytes', 'What the bodies of requests hold in memory.'),
+    watchBodies(read) {
+      bodyBytes = read
+      showBodies(read)
+    },
+    bodyBytes: () => bodyBytes(),
     watchConnections: watch('hearth_connections', 'Connections of clients and other servers.'),
   }
 }

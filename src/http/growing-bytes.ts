@@ -40,7 +40,10 @@ export class GrowingBytes {
 
 const EMPTY = Buffer.alloc(0)
 
-/** A body on its way: a single piece as it came, several as one. */
+/**
+ * A body on its way: a single piece as it came, several as one. Of a long body of which more is to come, no piece is kept as it came: between
+ * pieces of others that live on, what it leaves free when it grows would be of use to nobody.
+ */
 export class BodyBytes {
   readonly #most: number
   readonly #isLong: boolean
@@ -59,16 +62,21 @@ export class BodyBytes {
   /** @throws RangeError if the system gives no more memory */
   append(piece: Buffer): void {
     if (this.#longer === undefined) {
-      if (this.#first.length === 0) {
+      const isFirst = this.#first.length === 0
+      if (isFirst && !this.#isPartOfMore(piece)) {
         this.#first = piece
         return
       }
       this.#longer = new GrowingBytes(this.#most)
-      this.#longer.append(this.#first)
+      if (!isFirst) this.#longer.append(this.#first)
       this.discard(this.#first)
     }
     this.#longer.append(piece)
     this.discard(piece)
+  }
+
+  #isPartOfMore(piece: Buffer): boolean {
+    return this.#isLong && piece.length > SMALL_BODY_BYTES && piece.length < this.#most
   }
 
   /** All that came. It is the caller's, and `free` leaves it alone. */

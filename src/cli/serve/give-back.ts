@@ -13,6 +13,11 @@ export function giveBackMemory(): void {
   trim()
 }
 
+/** Returns free pages to the system, without a collection. */
+export function giveBackPages(): void {
+  trim()
+}
+
 const collect = collector()
 /** The first call finds the function and replaces this one. */
 let trim = (): void => {

@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8'
-import { giveBackMemory } from './give-back.ts'
+import { giveBackMemory, giveBackPages } from './give-back.ts'
 
 /** How long after a start its last pieces of work are done: connections, indexes. */
 const SETTLED_MS = 2_000
@@ -49,4 +49,32 @@ export function releaseOnceSettled(options: SettlingOptions = {}): { asked(): vo
     release()
   }, everyMs).unref()
   return { asked: release, stop: () => clearInterval(timer) }
+}
+
+/** Bodies that hold so much memory come from few senders, who send much or slowly. */
+const MANY_BODY_BYTES = 8 * 1024 * 1024
+const BODIES_LOOK_EVERY_MS = 1_000
+
+export interface BodySparingOptions {
+  readonly everyMs?: number
+  readonly hold?: () => void
+  readonly release?: () => void
+  readonly giveBack?: () => void
+}
+
+/**
+ * While bodies of requests hold much memory, nothing else takes more: the space for new objects does not grow, and what pieces of bodies left
+ * free goes back to the system.
+ */
+export function spareWhileBodiesWait(bodyBytes: () => number, options: BodySparingOptions = {}): { stop(): void } {
+  const { everyMs = BODIES_LOOK_EVERY_MS, hold = holdYoungGeneration } = options
+  const { release = releaseYoungGeneration, giveBack = giveBackPages } = options
+  let isHeld = false
+  const timer = setInterval(() => {
+    const areMany = bodyBytes() >= MANY_BODY_BYTES
+    if (areMany !== isHeld) (areMany ? hold : release)()
+    isHeld = areMany
+    if (areMany) giveBack()
+  }, everyMs).unref()
+  return { stop: () => clearInterval(timer) }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { releaseOnceSettled } from '../../../src/cli/serve/young-generation.ts'
+import { releaseOnceSettled, spareWhileBodiesWait } from '../../../src/cli/serve/young-generation.ts'
 import { waitUntil } from '../../support/wait.ts'
 
 /** What is called, in order. */
@@ -26,4 +26,29 @@ test('A3: a server that has clients at once is not held up for that', async () =
   })
   expect(calls).toEqual(['release'])
   settling.stop()
+})
+
+test('while bodies hold much memory the space for new objects does not grow, and free pages go back', async () => {
+  const { calls, giveBack, release } = recorder()
+  let bytes = 1_000_000
+  let looks = 0
+  const read = () => {
+    looks += 1
+    return bytes
+  }
+  const looked = (times: number) => {
+    const until = looks + times
+    return waitUntil('looks', () => looks >= until)
+  }
+  const sparing = spareWhileBodiesWait(read, { everyMs: 5, giveBack, release, hold: () => void calls.push('hold') })
+  await looked(3)
+  expect(calls).toEqual([])
+  bytes = 16_000_000
+  await waitUntil('pages to be given back twice', () => calls.length >= 3)
+  bytes = 0
+  await waitUntil('the release', () => calls.includes('release'))
+  await looked(3)
+  sparing.stop()
+  expect([calls[0], calls.at(-1)]).toEqual(['hold', 'release'])
+  expect(new Set(calls.slice(1, -1))).toEqual(new Set(['give back']))
 })
