@@ -4,7 +4,8 @@ const LIST_OPENS = 0x5b
 const LIST_ENDS = 0x5d
 const OBJECT_OPENS = 0x7b
 const OBJECT_ENDS = 0x7d
-const ENDS_WORD: ReadonlySet<number> = new Set([...',}] \n\r\t'].map((char) => char.charCodeAt(0)))
+const COMMA = 0x2c
+const SPACE = 0x20
 
 /**
  * The texts of the elements of an array in a JSON object, so that each can be checked by its own text. If several members have that name, the
@@ -54,6 +55,8 @@ export function endOfValue(json: string, from: number): number {
   const first = json.charCodeAt(from)
   if (first === QUOTE) return endOfString(json, from)
   if (first !== OBJECT_OPENS && first !== LIST_OPENS) return endOfWord(json, from)
+  const ofTexts = first === LIST_OPENS && json.charCodeAt(from + 1) === QUOTE ? endOfTexts(json, from) : -1
+  if (ofTexts !== -1) return ofTexts
   let depth = 0
   for (let at = from; at < json.length; ) {
     const code = json.charCodeAt(at)
@@ -69,11 +72,21 @@ export function endOfValue(json: string, from: number): number {
   return -1
 }
 
+/** The end of a list of strings, if it can be found at once; otherwise -1. */
+function endOfTexts(json: string, from: number): number {
+  const quote = json.indexOf('"]', from + 2)
+  const before = quote === -1 ? SPACE : json.charCodeAt(quote - 1)
+  // The quote may be part of a string, or begin one.
+  if (before <= SPACE || before === COMMA || before === BACKSLASH) return -1
+  return json.lastIndexOf('[', quote) === from && json.lastIndexOf('{', quote) < from ? quote + 2 : -1
+}
+
 /** The end of a number, or of `true`, `false` or `null`. */
 function endOfWord(json: string, from: number): number {
   for (let at = from; at < json.length; at++) {
     const code = json.charCodeAt(at)
-    if (ENDS_WORD.has(code)) return at === from ? -1 : at
+    // Spaces and breaks of lines are below all else.
+    if (code <= SPACE || code === COMMA || code === OBJECT_ENDS || code === LIST_ENDS) return at === from ? -1 : at
   }
   return -1
 }

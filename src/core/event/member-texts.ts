@@ -38,22 +38,23 @@ export function memberTexts(json: string): MemberTexts | undefined {
     const from = nameEnd + 2
     const to = endOfValue(json, from)
     if (to === -1) return undefined
-    switch (json.slice(at + 1, nameEnd)) {
-      case 'content':
-        content = json.slice(from, to)
+    const name = at + 1
+    switch (nameEnd - name) {
+      case 'content'.length:
+        if (json.startsWith('content', name)) content = json.slice(from, to)
+        else if (json.startsWith('redacts', name)) isPlain = false
         break
-      case 'sender':
-        sender = json.slice(from, to)
+      case 'sender'.length:
+        if (json.startsWith('sender', name)) sender = json.slice(from, to)
         break
-      case 'origin_server_ts':
-        originServerTs = json.slice(from, to)
+      case 'origin_server_ts'.length:
+        if (json.startsWith('origin_server_ts', name)) originServerTs = json.slice(from, to)
         break
-      case 'state_key':
-        stateKey = json.slice(from, to)
+      case 'state_key'.length:
+        if (json.startsWith('state_key', name)) stateKey = json.slice(from, to)
         break
-      case 'redacts':
-      case STICKY:
-        isPlain = false
+      case STICKY.length:
+        if (json.startsWith(STICKY, name)) isPlain = false
         break
       default:
     }

@@ -84,3 +84,22 @@ test('agrees with the parser for random events', () => {
   // Names that hold a quote are left to the parser.
   expect(skipped).toBeLessThan(500)
 })
+
+test('finds the end of a list of strings, whatever these hold', () => {
+  const lists = [
+    ['$a', ']b', '"]', ',"]'],
+    [']'],
+    ['a,', ' ]'],
+    ['[', 'x'],
+    ['\\'],
+    ['a\\"]', '{'],
+    ['', ']', ''],
+    ['a', ['b"]'], 'c'],
+    ['a', { b: ['"]'] }, ']'],
+    [],
+  ]
+  for (const list of lists) {
+    const json = encodeCanonical({ ...base, auth_events: list, prev_events: list } as never)
+    expect(memberTexts(json)).toEqual(memberTexts(encodeCanonical(base)))
+  }
+})

@@ -89,6 +89,8 @@ export class RoomEvent {
   #rendered: Rendered | undefined
   readonly #current: StatePoint | undefined
   #bytes: number
+  /** Bytes of a character of its texts in memory. */
+  readonly #charBytes: number
   #pdu: Pdu | undefined
   #sender: UserId | undefined
 
@@ -121,8 +123,12 @@ export class RoomEvent {
     this.#hasRelations = row.has_relations
     this.isCopy = isCopy
     this.#pdu = pdu
+    this.#charBytes = charBytesOf(row.json)
     this.#bytes =
-      MEMBERS_BYTES + textBytes(row.json) + 8 * (row.auth_nids?.length ?? 0) + 2 * (row.auth_content?.length ?? 0)
+      MEMBERS_BYTES +
+      this.#charBytes * row.json.length +
+      8 * (row.auth_nids?.length ?? 0) +
+      2 * (row.auth_content?.length ?? 0)
     if (pdu) this.#bytes += PARSED_BYTES + this.json.length
   }
 
@@ -137,9 +143,9 @@ export class RoomEvent {
   }
 
   set rendered(rendered: Rendered) {
-    if (this.#rendered) this.#bytes -= bytesOf(this.#rendered)
+    if (this.#rendered) this.#bytes -= bytesOf(this.#rendered, this.#charBytes)
     this.#rendered = rendered
-    this.#bytes += bytesOf(rendered)
+    this.#bytes += bytesOf(rendered, this.#charBytes)
   }
 
   /** The parsed event. All readers share it: never change it. */
@@ -341,8 +347,8 @@ export function outlierRow(
 }
 
 /** A text with any character beyond Latin-1 takes two bytes per character. */
-function textBytes(text: string): number {
-  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
+function charBytesOf(text: string): number {
+  return Buffer.byteLength(text) === text.length ? 1 : 2
 }
 
 /** The sender by the text of an event, without parsing it. The copy does not keep the text alive, which callers may outlive. */
@@ -351,6 +357,6 @@ function senderIn(json: string): UserId | undefined {
   return texts && (JSON.parse(texts.sender) as UserId)
 }
 
-function bytesOf({ head, unsigned, tail, repeated }: Rendered): number {
-  return RENDERED_BYTES + textBytes(head) + unsigned.length + tail.length + REPETITION_BYTES * repeated.length
+function bytesOf({ head, unsigned, tail, repeated }: Rendered, charBytes: number): number {
+  return RENDERED_BYTES + charBytes * head.length + unsigned.length + tail.length + REPETITION_BYTES * repeated.length
 }

@@ -69,10 +69,6 @@ export function keepFirst(look: Look, room: Room, shown: FirstShown): FirstSecti
   if (!isShared(look) || extras.membershipAt !== alwaysJoined || extras.relations !== undefined) return undefined
   if (head !== room.committed || !room.alive || isNewer(head.nid, look.now.events)) return undefined
   if (!isWhole(look, room, slice) || state.left.length > 0) return undefined
-  const isOnlyFor = (event: RoomEvent) =>
-    event.isCopy || event.rendered?.isSticky !== false || isMarkedFor(event, look.by)
-  if (slice.events.some(isOnlyFor) || state.events.some(isOnlyFor)) return undefined
-  if (jsonBytes(slice.events) + jsonBytes(state.events) > MAX_FIRST_SECTION_BYTES) return undefined
   const section = knownReading(look, room) === undefined ? undefined : sectionOf(look, room, shown)
   const { version } = head
   look.sources.firstReadings.set(room.nid, { version, purgedTo: room.purgedTo, wish: wishOf(look), section })
@@ -92,8 +88,13 @@ function isWhole(look: Look, room: Room, { events }: TimelineSlice): boolean {
   return newest.pos === room.committed.pos && newest.pos - oldest.pos + 1 === events.length
 }
 
-function sectionOf(look: Look, room: Room, { slice, extras, target, state }: FirstShown): FirstSection {
+/** Undefined if it is too large to keep, or if something is written for this reader as for nobody else. */
+function sectionOf(look: Look, room: Room, { slice, extras, target, state }: FirstShown): FirstSection | undefined {
   const { events, limited } = slice
+  const isOnlyForReader = (event: RoomEvent) =>
+    event.isCopy || event.rendered?.isSticky !== false || isMarkedFor(event, look.by)
+  if (events.some(isOnlyForReader) || state.events.some(isOnlyForReader)) return undefined
+  if (jsonBytes(events) + jsonBytes(state.events) > MAX_FIRST_SECTION_BYTES) return undefined
   const [oldest] = events as readonly [RoomEvent]
   const own = new Set(ownMembers(look, state.events))
   const common = own.size === 0 ? state.events : state.events.filter((event) => !own.has(event))

@@ -79,8 +79,14 @@ export class Places {
 
   /** Adds events that are older than all others, in their order; too many are left out. */
   extend(older: readonly RoomEvent[]): void {
-    const numbers = older.flatMap(({ nid, pos, streamPos, notifiable }) => [nid, pos, streamPos, notifiable])
-    this.#numbers = [...numbers, ...this.#numbers].slice(-KEPT * WIDTH)
+    const numbers: number[] = []
+    for (let index = Math.max(0, older.length + this.length - KEPT); index < older.length; index++) {
+      const { nid, pos, streamPos, notifiable } = older[index]!
+      numbers.push(nid, pos, streamPos, notifiable)
+    }
+    const newer = this.#numbers
+    for (let at = Math.max(0, newer.length - KEPT * WIDTH); at < newer.length; at++) numbers.push(newer[at]!)
+    this.#numbers = numbers
   }
 
   /** Leaves only those above a position of the timeline. */
