@@ -67,7 +67,7 @@ export async function viewRoom(db: Database, roomId: RoomId): Promise<RoomView |
     loadState(db, roomNid, { chain: room.state_chain, seq: room.state_seq }),
   ])
   const idOf = new Map(rows.map((row) => [row.event_nid, row.event_id]))
-  const nameOf = new Map(keys.map((key) => [key.key_id, `${key.type} ${key.state_key}`]))
+  const nameOf = new Map((keys.get(roomNid) ?? []).map((key) => [key.key_id, `${key.type} ${key.state_key}`]))
   const named = (state: StateMap): Map<string, EventId> => {
     const found = new Map<string, EventId>()
     forEachState(state, (key, nid) => found.set(nameOf.get(key)!, idOf.get(nid)!))

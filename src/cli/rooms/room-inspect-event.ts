@@ -46,7 +46,8 @@ async function stateBefore(reader: Reader, row: EventRow, withEntries: boolean) 
   const state = await loadState(reader, row.room_nid, point)
   const summary = { at: `${point.chain}:${point.seq}`, entries: state.size }
   if (!withEntries) return summary
-  const names = new Map((await getStateKeys(reader, [row.room_nid])).map((key) => [key.key_id, key]))
+  const keys = (await getStateKeys(reader, [row.room_nid])).get(row.room_nid) ?? []
+  const names = new Map(keys.map((key) => [key.key_id, key]))
   const nids = new Map<number, number>()
   forEachState(state, (keyId, nid) => nids.set(keyId, nid))
   const ids = new Map((await getEvents(reader, [...nids.values()])).map((event) => [event.event_nid, event.event_id]))

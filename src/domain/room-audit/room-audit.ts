@@ -59,7 +59,8 @@ async function readRoom(db: Reader, row: RoomRow): Promise<AuditedRoom> {
     unfilledChain(db, row.room_nid),
   ])
   const log = new ReplayedLog(changes, parents)
-  return { nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), log, unfilledChain: unfilled }
+  const stateKeys = new StateKeys(keys.get(row.room_nid))
+  return { nid: row.room_nid, id: row.room_id, version, keys: stateKeys, log, unfilledChain: unfilled }
 }
 
 async function checkCheckpoints(db: Reader, room: AuditedRoom, tally: AuditTally): Promise<string[]> {

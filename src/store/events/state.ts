@@ -15,14 +15,23 @@ export interface StateKeyRow {
   readonly state_key: string
 }
 
-/** The state keys of rooms. */
-export function getStateKeys(
+/** The state keys of rooms. A row for each room is read sooner than one for each key. */
+export async function getStateKeys(
   reader: Reader,
   roomNids: readonly number[],
-): Promise<(StateKeyRow & { readonly room_nid: number })[]> {
-  return reader.query('SELECT room_nid, key_id, type, state_key FROM state_key WHERE room_nid = ANY($1::bigint[])', [
-    roomNids,
-  ])
+): Promise<Map<number, readonly StateKeyRow[]>> {
+  const rows = await reader.query<{ room_nid: number; ids: number[]; types: string; keys: string }>(
+    `SELECT room_nid, array_agg(key_id) AS ids, array_to_json(array_agg(type))::text AS types,
+       array_to_json(array_agg(state_key))::text AS keys
+     FROM state_key WHERE room_nid = ANY($1::bigint[]) GROUP BY room_nid`,
+    [roomNids],
+  )
+  return new Map(rows.map(({ room_nid, ids, types, keys }) => [room_nid, stateKeyRows(ids, types, keys)]))
+}
+
+function stateKeyRows(ids: readonly number[], types: string, keys: string): StateKeyRow[] {
+  const [typeOf, keyOf] = [JSON.parse(types) as string[], JSON.parse(keys) as string[]]
+  return ids.map((key_id, index) => ({ key_id, type: typeOf[index]!, state_key: keyOf[index]! }))
 }
 
 const checkpointBefore = (point: string) =>

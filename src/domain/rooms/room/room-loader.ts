@@ -1,6 +1,5 @@
 import { displayNameOf } from '../../../core/event/content.ts'
 import type { Pdu } from '../../../core/event/format.ts'
-import { groupBy } from '../../../core/group-by.ts'
 import { type ServerName, serverOf } from '../../../core/ids.ts'
 import { integerOf } from '../../../core/large-integers.ts'
 import { roomVersion } from '../../../core/room-version.ts'
@@ -46,11 +45,10 @@ export function createRoomLoader({ db, events, serverName, partialStateRooms }: 
       reading.then((rows) => events.load(rows.flatMap((row) => row.extremities))),
     ])
     const states = await statesOf(rows, current)
-    const keysOf = groupBy(keys, (key) => key.room_nid)
     const read = new Map(
       rows.map((row) => {
         const { room_nid: nid } = row
-        return [nid, roomFrom(row, keysOf.get(nid) ?? [], states.get(nid)!, extremities)]
+        return [nid, roomFrom(row, keys.get(nid) ?? [], states.get(nid)!, extremities)]
       }),
     )
     for (const { room_nid, user_nid, user_id, changed_at, json } of members) {
