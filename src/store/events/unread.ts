@@ -12,14 +12,17 @@ const READ = `CROSS JOIN LATERAL (
   FROM receipt r JOIN event read USING (event_nid)
   WHERE r.room_nid = m.room_nid AND r.user_nid = m.user_nid AND r.thread_id IN ('', 'main')) read`
 
-/** The latest of the user's receipts, their own events outside of threads, and their join. */
+/**
+ * The latest of the user's receipts, their own events outside of threads, and their join. It is written as a range, which is read backwards
+ * and no further than to that event: with an equality the planner, which does not know how near it is, might read all events since the join.
+ */
 const MAIN = `CROSS JOIN LATERAL (
   SELECT e.notifiable, e.room_pos FROM event e
-  WHERE e.room_nid = m.room_nid
-  AND e.room_pos >= CASE WHEN read.room_pos IS NULL THEN joined.room_pos ELSE read.room_pos END
+  WHERE (e.room_nid, e.room_pos) <= (m.room_nid, room.last_pos)
+  AND (e.room_nid, e.room_pos) >= (m.room_nid, CASE WHEN read.room_pos IS NULL THEN joined.room_pos ELSE read.room_pos END)
   AND (e.room_pos = read.room_pos OR e.room_pos = joined.room_pos OR e.sender_nid = m.user_nid
-    AND NOT EXISTS (SELECT FROM thread_event own WHERE own.room_nid = e.room_nid AND own.room_pos = e.room_pos))
-  ORDER BY e.room_pos DESC LIMIT 1) main`
+    AND NOT EXISTS (SELECT FROM thread_event own WHERE own.room_nid = e.room_nid AND own.room_pos = e.room_pos OFFSET 0))
+  ORDER BY e.room_nid DESC, e.room_pos DESC LIMIT 1) main`
 
 /** From where events count at the earliest: where they began to count for the user, or after history that was removed. */
 const BEGIN = `LEFT JOIN counted_from f ON f.user_nid = m.user_nid AND f.room_nid = m.room_nid
