@@ -12,6 +12,8 @@ interface Pace {
 const USUAL: Pace = { busy: 0.3, restForWork: 19 }
 /** For work that follows all messages: a single sender, for whom the process waits most of the time, is not to notice it either. */
 export const IN_NO_HURRY: Pace = { busy: 0.1, restForWork: 39 }
+/** For the pieces of a large batch, after which there is a longer rest. */
+export const BETWEEN_SLICES: Pace = { busy: 0.1, restForWork: 1 }
 const LONGEST_REST_MS = 1_000
 /** How long after its start a part leaves the processor and the database to the requests that waited for the start. */
 const AFTER_START_MS = 1_000

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SEARCH_BATCH } from '../../src/domain/limits/search.ts'
 import { edit, redact } from '../relations/people.ts'
 import { type House, inRoom, openHouse, type Person, textsOf } from '../rooms/people.ts'
 import type { Json } from '../support/api.ts'
@@ -111,6 +112,20 @@ describe('a search', () => {
     await say(alice, shared, 'ocelot seen')
     expect(found(await search(late, 'ocelot', { order_by: 'recent' }))[0]).toBe('ocelot seen')
     expect(found(await search(late, 'hidden'))).toEqual([])
+  })
+
+  it('is the same once all is indexed anew, also by an edit that is read much later than its event', async () => {
+    const own = await alice.createRoom()
+    const typo = await say(alice, own, 'a narwahl')
+    for (let n = 0; n <= SEARCH_BATCH; n++) await alice.say(own, `narwahl ${n}`)
+    await edit(alice, own, typo, 'a narwhal')
+    const hits = async () => (await search(alice, 'narwhal')).results.map(({ result }: Json) => result.event_id)
+    await waitUntil('the edit', async () => (await hits()).length === 1)
+    const { search: index } = house.server.services.admin
+    await index.rebuild()
+    await waitUntil('the end of it', async () => (await index.progress()).is_done === true)
+    expect(await hits()).toEqual([typo])
+    expect((await search(alice, 'narwahl')).count).toBe(SEARCH_BATCH + 1)
   })
 
   it('finds for those who left nothing by the text of later edits', async () => {

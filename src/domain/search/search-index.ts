@@ -5,7 +5,6 @@ import {
   clearSearch,
   deleteSearchTexts,
   putSearchTexts,
-  searchableAfter,
   searchPosition,
   setSearchPosition,
 } from '../../store/events/search.ts'
@@ -15,10 +14,11 @@ import { MAX_UNINDEXED_EVENTS, SEARCH_BATCH, SEARCH_OVERLAP } from '../limits/se
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { beginAfterStart, IN_NO_HURRY, restAfterWork } from '../spare-time.ts'
+import { createBacklogReader } from './backlog-reader.ts'
 import { IndexBacklog } from './index-backlog.ts'
 import { createPauseSwitch } from './pause-switch.ts'
 import type { SearchDesk, SearchSignals } from './search-signals.ts'
-import { createReadSearchTexts } from './search-texts.ts'
+import { createReadSearchTexts, type ReadTexts } from './search-texts.ts'
 import { concernsSearch } from './searched-text.ts'
 
 /** The index as a part that runs, and as operators see it. */
@@ -49,27 +49,30 @@ export function createSearchIndex(parts: {
   let waitingIds = new Set<EventId>()
   let running: Promise<void> | undefined
   const closing = new AbortController()
+  const readBacklog = createBacklogReader({ db, read, signal: closing.signal })
   const pausing = createPauseSwitch(closing.signal, readAgain)
   let isStarted = false
-  async function index(nids: readonly number[], upTo: number): Promise<void> {
-    const from = performance.now()
-    const { texts, gone } = await read(nids)
+
+  async function write({ texts, gone }: ReadTexts, upTo: number): Promise<void> {
     await db.tx(async (tx) => {
-      await putSearchTexts(tx, texts)
+      // In pieces, as the statement for many texts takes long to write down.
+      for (let at = 0; at < texts.length; at += SEARCH_BATCH)
+        await putSearchTexts(tx, texts.slice(at, at + SEARCH_BATCH))
       await deleteSearchTexts(tx, gone)
       await setSearchPosition(tx, Math.max(backlog.position, upTo))
     })
     backlog.advance(upTo)
-    await restAfterWork(performance.now() - from, closing.signal, IN_NO_HURRY)
   }
 
   async function catchUp(): Promise<void> {
     for (let at = 0; !pausing.isStopped(); ) {
       at = backlog.continueFrom(at)
-      const { nids, upTo } = await searchableAfter(db.bulk, at, SEARCH_BATCH)
-      if (upTo === undefined) return
-      await index(nids, upTo)
-      at = upTo
+      const next = await readBacklog(at)
+      if (next === undefined) return
+      const from = performance.now()
+      await write(next, next.upTo)
+      await restAfterWork(performance.now() - from, closing.signal, IN_NO_HURRY)
+      at = next.upTo
     }
   }
 
@@ -85,7 +88,9 @@ export function createSearchIndex(parts: {
       for (const { nid } of (await events.loadByIds(ids)).values()) backlog.add(nid)
       const some = backlog.take(SEARCH_BATCH)
       if (some.length === 0) return
-      await index(some, Math.max(...some))
+      const from = performance.now()
+      await write(await read(some), Math.max(...some))
+      await restAfterWork(performance.now() - from, closing.signal, IN_NO_HURRY)
     }
   }
 

@@ -8,11 +8,13 @@ import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { editedText, searchedText } from './searched-text.ts'
 
 /** What the index is to hold of some events, and of those that they edit. */
-export type ReadSearchTexts = (nids: readonly number[]) => Promise<{
+export interface ReadTexts {
   readonly texts: readonly SearchText[]
   /** The numbers of those of the events that have no text, or none any more. */
   readonly gone: readonly number[]
-}>
+}
+
+export type ReadSearchTexts = (nids: readonly number[]) => Promise<ReadTexts>
 
 export function createReadSearchTexts({
   db,
