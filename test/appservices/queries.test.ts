@@ -87,20 +87,20 @@ const obliging = lookups(({ path }, { response }) => {
   return undefined
 })
 
-describe('queries of services that do not answer well', () => {
-  /** What a service does that must not be waited for for ever; begun before the other tests, which take as long. */
-  const hung = () =>
-    Promise.all([
-      call('GET', `/directory/room/${enc('#_hangs_x:localhost')}`),
-      call('GET', '/thirdparty/user/hanging'),
-      call('POST', '/_matrix/client/v1/appservice/hangs/ping', {}, hangs.as_token),
-      call('POST', '/_matrix/client/v1/appservice/halfway/ping', {}, halfway.as_token),
-    ])
-  let answers: ReturnType<typeof hung>
-  beforeAll(() => {
-    answers = hung()
-  })
+/** What a service does that must not be waited for for ever: begun before the other tests, which take as long, and looked at after them. */
+const hung = () =>
+  Promise.all([
+    call('GET', `/directory/room/${enc('#_hangs_x:localhost')}`),
+    call('GET', '/thirdparty/user/hanging'),
+    call('POST', '/_matrix/client/v1/appservice/hangs/ping', {}, hangs.as_token),
+    call('POST', '/_matrix/client/v1/appservice/halfway/ping', {}, halfway.as_token),
+  ])
+let answers: ReturnType<typeof hung>
+beforeAll(() => {
+  answers = hung()
+})
 
+describe('queries of services that do not answer well', () => {
   it('asks once for all who want to know the same', async () => {
     service.behave(obliging)
     const alias = enc('#_irc_once:localhost')
@@ -148,15 +148,6 @@ describe('queries of services that do not answer well', () => {
       expect((await call('GET', `/directory/room/${alias}`)).status).toBe(200)
     },
   )
-
-  test('one that hangs: 408 for an alias, nothing found, 504 for a ping, also half-way through an answer', async () => {
-    const [room, user, ping, half] = await answers
-    expect(room).toMatchObject({ status: 408, body: { errcode: 'M_CONNECTION_TIMEOUT' } })
-    expect(user).toMatchObject({ status: 404, body: { errcode: 'M_NOT_FOUND' } })
-    for (const answer of [ping, half]) {
-      expect(answer).toMatchObject({ status: 504, body: { errcode: 'M_CONNECTION_TIMEOUT' } })
-    }
-  })
 })
 
 describe.each(ROOTS)('third-party lookups over all services, at %s', (root) => {
@@ -237,4 +228,13 @@ describe('PUT C/directory/list/appservice/{networkId}/{roomId}', () => {
     expect((await call('PUT', path, { visibility: 'private' }, irc.as_token)).status).toBe(200)
     expect(await found({ include_all_networks: true })).toEqual([])
   })
+})
+
+test('one that hangs: 408 for an alias, nothing found, 504 for a ping, also half-way through an answer', async () => {
+  const [room, user, ping, half] = await answers
+  expect(room).toMatchObject({ status: 408, body: { errcode: 'M_CONNECTION_TIMEOUT' } })
+  expect(user).toMatchObject({ status: 404, body: { errcode: 'M_NOT_FOUND' } })
+  for (const answer of [ping, half]) {
+    expect(answer).toMatchObject({ status: 504, body: { errcode: 'M_CONNECTION_TIMEOUT' } })
+  }
 })

@@ -1,13 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import {
   MAX_PUSHES_AT_ONCE,
   MAX_PUSHES_PER_GATEWAY,
   MAX_PUSHES_TO_UNPROVEN_GATEWAY,
   MAX_PUSHES_TO_UNPROVEN_GATEWAYS,
 } from '../../src/domain/limits/pushers.ts'
-import { Gateways, type Turn, type Waiting } from '../../src/domain/pushing/gateways.ts'
-import { waitUntil } from '../support/wait.ts'
+import { Gateways, LOOK_EVERY_MS, type Turn, type Waiting } from '../../src/domain/pushing/gateways.ts'
 
 /** A pusher with so many notifications. Each request is answered when the test says so. */
 class Pusher implements Waiting {
@@ -56,6 +55,8 @@ async function prove(add: (origin: string, count: number) => Pusher[], origin: s
   await turn()
 }
 
+afterEach(() => void vi.useRealTimers())
+
 describe('requests to gateways', () => {
   it('are few to one that has not answered yet, and more to one that has', async () => {
     const { add } = open()
@@ -93,7 +94,13 @@ describe('requests to gateways', () => {
 
   it('to one that does not answer pause longer and longer, up to an hour, and go on in order when it is back', async () => {
     let now = 0
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const { gateways, add } = open(() => now)
+    /** Those that run after the next look at what is due. */
+    const looked = () => {
+      vi.advanceTimersByTime(LOOK_EVERY_MS)
+      return running(pushers)
+    }
     const pushers = add('https://a', 10)
     for (const one of running(pushers)) one.answer?.('unanswered')
     await turn()
@@ -103,19 +110,16 @@ describe('requests to gateways', () => {
       const [news] = gateways.takeNews()
       pauses.push(news!.retry_at - now)
       now = news!.retry_at
-      const [one, ...others] = await waitUntil(
-        'the next attempt',
-        () => running(pushers).length > 0 && running(pushers),
-      )
-      expect(others).toEqual([])
-      one!.answer?.('unanswered')
+      const attempts = looked()
+      expect(attempts).toHaveLength(1)
+      attempts[0]!.answer?.('unanswered')
       await turn()
     }
     expect(pauses.map((pause) => Math.round(pause / 1000))).toEqual([
       ...[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600, 3600],
     ])
     now += 3_600_000
-    const [probe] = await waitUntil('the probe', () => running(pushers).length > 0 && running(pushers))
+    const [probe] = looked()
     probe!.answer?.('answered')
     await turn()
     expect(running(pushers)).toHaveLength(9)

@@ -27,7 +27,7 @@ export interface Waiting {
 
 export const PUSH_PAUSES = { firstMs: 1_000, longestMs: 3_600_000 }
 /** How often to look for what is due, at least and at most. A changed clock is noticed within this time. */
-const LOOK_EVERY_MS = 250
+export const LOOK_EVERY_MS = 250
 const LOOK_AFTER_MS = 8
 
 class Gateway {
