@@ -18,7 +18,7 @@ test('A4: memory that a load took is given back once it is over; where there is 
     given += 1
     load = 0
   }
-  const sparing = spareMemory(resident, { everyMs: 2, giveBack })
+  const sparing = spareMemory(resident, { everyMs: 2, giveBack, utilization: () => 0 })
   const pass = (count: number) => {
     const from = looks
     return waitUntil(`${count} looks`, () => looks >= from + count)
@@ -38,6 +38,30 @@ test('A4: memory that a load took is given back once it is over; where there is 
     load = 64 * MIB
     held = 0
     await waitUntil('what was let go to be given back', () => given === tried + 1)
+  } finally {
+    sparing.stop()
+  }
+})
+
+test('A4: nothing is given back while a load goes on, however light it is', async () => {
+  let given = 0
+  let looks = 0
+  /** Every third check finds the server busy. */
+  let isLoaded = true
+  const resident = () => (looks === 0 ? 100 : 200) * MIB
+  const utilization = () => {
+    looks += 1
+    return isLoaded && looks % 3 === 0 ? 0.2 : 0.05
+  }
+  const giveBack = () => {
+    given += 1
+  }
+  const sparing = spareMemory(resident, { everyMs: 2, giveBack, utilization })
+  try {
+    await waitUntil('many looks', () => looks >= 40)
+    expect(given).toBe(0)
+    isLoaded = false
+    await waitUntil('memory given back', () => given >= 1)
   } finally {
     sparing.stop()
   }
