@@ -105,13 +105,13 @@ export function queryReader(
   return (query) => {
     const typed: Record<string, unknown> = {}
     for (const { name, kind, repeats, isOptional } of declared) {
-      const isGiven = (text: string | undefined): text is string => text !== undefined && !(isOptional && text === '')
+      if (query[name] === undefined) continue
       if (repeats) {
-        const values = [query[name]].flat().filter(isGiven)
+        const values = [query[name]].flat().filter((text) => !(isOptional && text === ''))
         if (values.length > 0) typed[name] = values.map((text) => coerce(name, kind, text))
       } else {
-        const text = single(query, name)
-        if (isGiven(text)) typed[name] = coerce(name, kind, text)
+        const text = single(query, name)!
+        if (text !== '' || !isOptional) typed[name] = coerce(name, kind, text)
       }
     }
     check(typed)

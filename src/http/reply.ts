@@ -43,7 +43,8 @@ function sendWhole(reply: FastifyReply, body: string | Buffer): FastifyReply {
   // Nobody is there to read it.
   if (raw.headersSent || raw.destroyed) return reply.hijack()
   // An answer that has no body by its status says no length (RFC 9110, section 8.6).
-  if (!BODILESS.has(reply.statusCode)) reply.header('content-length', Buffer.byteLength(body))
+  const bytes = Buffer.byteLength(body)
+  if (!BODILESS.has(reply.statusCode)) reply.header('content-length', bytes)
   try {
     raw.writeHead(raw.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
   } catch (error) {
@@ -55,7 +56,9 @@ function sendWhole(reply: FastifyReply, body: string | Buffer): FastifyReply {
   }
   // Not before the head is out: an error up to here still has an answer.
   reply.hijack()
-  if (typeof body !== 'string' && body.length <= SENT_AS_TEXT) raw.end(body.toString('latin1'), 'latin1')
+  if (typeof body !== 'string' && bytes <= SENT_AS_TEXT) raw.end(body.toString('latin1'), 'latin1')
+  // Text of as many bytes as characters is ASCII, which is copied as it is.
+  else if (bytes === body.length && typeof body === 'string') raw.end(body, 'latin1')
   else raw.end(body)
   return reply
 }
