@@ -28,3 +28,48 @@ export function createBoundedMap<K, V>(max: number): Pick<Map<K, V>, 'get' | 'se
     },
   }
 }
+
+/**
+ * A cache of at most `max` entries whose order of use is kept roughly: an entry that was not used while `max / 2` others came or were used goes.
+ * For what every request looks up: that costs no more than in a map.
+ */
+export class RoughCache<K extends {}, V extends {}> {
+  readonly #half: number
+  #recent = new Map<K, V>()
+  #older = new Map<K, V>()
+
+  constructor(max: number) {
+    this.#half = Math.ceil(max / 2)
+  }
+
+  get size(): number {
+    return this.#recent.size + this.#older.size
+  }
+
+  get(key: K): V | undefined {
+    const value = this.#recent.get(key)
+    if (value !== undefined || this.#older.size === 0) return value
+    const older = this.#older.get(key)
+    if (older !== undefined) this.set(key, older)
+    return older
+  }
+
+  set(key: K, value: V): void {
+    this.#older.delete(key)
+    if (this.#recent.size >= this.#half && !this.#recent.has(key)) {
+      this.#older = this.#recent
+      this.#recent = new Map()
+    }
+    this.#recent.set(key, value)
+  }
+
+  delete(key: K): void {
+    this.#recent.delete(key)
+    this.#older.delete(key)
+  }
+
+  clear(): void {
+    this.#recent.clear()
+    this.#older.clear()
+  }
+}

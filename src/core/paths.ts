@@ -43,6 +43,11 @@ export function routesOf(specification: string): Route[] {
   return [{ dialect: undefined, path: `/${ROOT}/${PREFIXES[abbreviation] ?? abbreviation}${rest}` }]
 }
 
+/** The path that clients of today use. The router finds it as it is, without trying what its parameters may be. */
+export function usualPathOf(specification: string): string {
+  return pathsOf(routesOf(specification)[0]!.path)[0]!
+}
+
 /** The paths of a route, one by one: `/_matrix/client/v3/rooms/:roomId` and the others. */
 export function pathsOf(route: string): string[] {
   const [choice, values] = /:\w+\(([^)]+)\)/.exec(route) ?? []

@@ -96,6 +96,8 @@ export interface EndpointOptions<
    * as if it were done once. The handler sees the caller, the path, the body and the address; it gives a JSON object.
    */
   readonly batched?: true
+  /** What clients ask most of all: the router knows its usual path as it is. It has no parameters. */
+  readonly often?: true
   /** Guests may call it too. Without this they get 403 `M_GUEST_ACCESS_FORBIDDEN`. */
   readonly guests?: true
   /** Suspended users may call it too, as they may all that only reads (GET). Without this they get 403 `M_USER_SUSPENDED`. */
@@ -178,6 +180,7 @@ export interface Endpoint {
     readonly auth: EndpointAuth
     readonly anywhere?: true | undefined
     readonly batched?: true
+    readonly often?: true
     readonly guests?: true
     readonly suspended?: true
     readonly outOfTurn?: true

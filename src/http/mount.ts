@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import { ProtocolError } from '../core/errors.ts'
 import { readContentType } from '../core/media/content-disposition.ts'
-import { routesOf } from '../core/paths.ts'
+import { routesOf, usualPathOf } from '../core/paths.ts'
 import type { Claim } from '../domain/federation/signed-requests.ts'
 import { MAX_ANONYMOUS_BODY_BYTES } from '../domain/limits.ts'
 import type { Services } from '../domain/services.ts'
@@ -108,6 +108,9 @@ function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, r
       app.route({ method: endpoint.method, url, onRequest, handler })
     }
   }
+  if (!endpoint.options.often) return
+  const handler = handlerOf(operation.answererIn('matrix'))
+  app.route({ method: endpoint.method, url: usualPathOf(endpoint.path), onRequest, handler })
 }
 
 type Handler = (raw: FastifyRequest, reply: FastifyReply) => void
@@ -115,11 +118,26 @@ type Handler = (raw: FastifyRequest, reply: FastifyReply) => void
 /** The one closure that serves every request to a mounted path. */
 function sending(answerer: Answerer, compression: Compression): Handler {
   return (raw, reply) => {
-    const send = (answer: Reply) => sendReply(reply, answer, compression)
     const answer = answerer(raw, reply)
-    if (answer instanceof Promise) answer.then(send).catch((error) => reply.send(error))
-    else send(answer)
+    if (answer instanceof Promise) sendLater(reply, answer, compression)
+    else sendReply(reply, answer, compression)
   }
+}
+
+/** One promise and no more: a sync holds what is made here as long as it waits. */
+function sendLater(reply: FastifyReply, answer: Promise<Reply>, compression: Compression): void {
+  answer.then(
+    (made) => {
+      try {
+        sendReply(reply, made, compression)
+      } catch (error) {
+        reply.send(error)
+      }
+    },
+    (error) => {
+      reply.send(error)
+    },
+  )
 }
 
 /** For a route of both dialects. */

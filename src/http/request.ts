@@ -44,7 +44,7 @@ export interface Answering {
 export interface Departing {
   readonly closed: boolean
   readonly writableFinished: boolean
-  once(event: 'close', listener: () => void): unknown
+  on(event: 'close', listener: () => void): unknown
   off(event: 'close', listener: () => void): unknown
 }
 
@@ -130,7 +130,8 @@ export class ClientDeparture implements Cancellation {
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
-    this.#response.once('close', listener)
+    // It closes once. A listener for one time is an object more, and a held sync has it as long as it waits.
+    this.#response.on('close', listener)
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto'
 import type { Random } from '../clock.ts'
 import { tokenKind } from '../opaque-tokens.ts'
 
-const ACCESS_TOKENS = tokenKind('hearth_')
+const PREFIX = 'hearth_'
+const ACCESS_TOKENS = tokenKind(PREFIX)
 const REFRESH_TOKENS = tokenKind('hearth_refresh_')
 
 export function newAccessToken(random: Random): string {
@@ -12,6 +13,11 @@ export function newAccessToken(random: Random): string {
 /** Whether a text has the form of an access token of this server. */
 export function isAccessToken(token: string): boolean {
   return ACCESS_TOKENS.recognises(token)
+}
+
+/** Whether it may have: this says so without a look at the checksum. */
+export function mayBeAccessToken(token: string): boolean {
+  return token.startsWith(PREFIX)
 }
 
 export function newRefreshToken(random: Random): string {

@@ -44,8 +44,9 @@ export function createFilters({ db }: { readonly db: Database }): Filters {
     const known = compiled.get(key)
     if (known !== undefined) return known
     const text = await stored(userNid, filterId)
-    const fresh = compileFilter(JSON.parse(text) as Filter)
-    if (text.length <= MAX_REMEMBERED_CHARS) compiled.set(key, fresh)
+    // All who use one client have the same filter, and syncs share what they write for one and the same.
+    const fresh = compiled.get(text) ?? compileFilter(JSON.parse(text) as Filter)
+    if (text.length <= MAX_REMEMBERED_CHARS) compiled.set(text, fresh).set(key, fresh)
     return fresh
   }
 

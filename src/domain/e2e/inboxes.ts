@@ -1,4 +1,4 @@
-import { createCache } from '../../core/cache.ts'
+import { RoughCache } from '../../core/cache.ts'
 import type { Database } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import {
@@ -56,7 +56,7 @@ interface Inbox {
 const MAX_INBOXES_IN_MEMORY = 50_000
 
 export function createInboxes({ db, ledger }: { readonly db: Database; readonly ledger: Ledger }): Inboxes {
-  const inboxes = createCache<string, Inbox>(MAX_INBOXES_IN_MEMORY)
+  const inboxes = new RoughCache<string, Inbox>(MAX_INBOXES_IN_MEMORY)
   ledger.onMissed(() => inboxes.clear())
 
   function inboxOf({ userNid, deviceId }: DeviceKey): Inbox {

@@ -1,4 +1,4 @@
-import { createCache } from '../../core/cache.ts'
+import { RoughCache } from '../../core/cache.ts'
 import type { Reader } from '../../store/db/db.ts'
 import type { Ledger } from '../../store/db/ledger.ts'
 import { perTick } from '../../store/db/per-tick.ts'
@@ -42,8 +42,8 @@ export function createDeviceKeyCounts(deps: {
   readonly maxDevices: number
 }): DeviceKeyCounts {
   const { db, notifier } = deps
-  const counts = createCache<string, KeyCounts>(deps.maxDevices)
-  const fallen = createCache<string, number>(deps.maxDevices)
+  const counts = new RoughCache<string, KeyCounts>(deps.maxDevices)
+  const fallen = new RoughCache<string, number>(deps.maxDevices)
   /** A result that was read before a change is not cached. */
   let changes = 0
   deps.ledger.onMissed(() => {
@@ -90,7 +90,7 @@ export function createDeviceKeyCounts(deps: {
       forget(nameOf(device))
       notifier.changed(device.userNid)
     },
-    fellSince: (device, position) => (fallen.get(nameOf(device)) ?? 0) > position,
+    fellSince: (device, position) => fallen.size > 0 && (fallen.get(nameOf(device)) ?? 0) > position,
   }
 }
 

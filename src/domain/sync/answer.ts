@@ -5,22 +5,25 @@ import { writeJson } from '../../core/large-integers.ts'
 import { AccountDataRow, accountDataBetween } from '../../store/accounts/account-data.ts'
 import type { ToDeviceRow } from '../../store/keys/to-device.ts'
 import type { Requester } from '../accounts/requester.ts'
+import type { Mail } from '../e2e/inboxes.ts'
 import type { KeyCounts } from '../keys/key-counts.ts'
 import { MAX_ANSWER_PART_BYTES, MAX_MEMBERS_SHARING_PRESENCE } from '../limits.ts'
+import type { Ignored } from '../rooms/read/ignored-users.ts'
 import type { Room } from '../rooms/room/room.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
 import { roomsWithEvents } from './active-rooms.ts'
 import { allOf } from './all-of.ts'
-import { changedWithin, type DeviceChanges, deviceChanges } from './device-changes.ts'
+import { type DeviceChanges, deviceChanges, type NeighbourChanges } from './device-changes.ts'
 import { beginState, ROOMS_AT_ONCE, warm } from './first/warm.ts'
 import { invitedSection } from './invited-room.ts'
-import { isJoinedIn, joinedSection } from './joined-room.ts'
+import { joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
-import { hasPartialState, type Look, type RoomNews, type Section, type SyncRequest } from './look.ts'
+import { type Look, type RoomNews, type Section, type SyncRequest, typesAnew } from './look.ts'
 import { type PresenceOf, presenceContent } from './presence.ts'
 import type { SyncSources } from './sources.ts'
-import { encodeStreamToken, isNewer, type StreamPosition } from './token.ts'
-import type { UserRoom } from './user-rooms.ts'
+import { type Standing, standingOf } from './standing.ts'
+import { encodeStreamToken, type StreamPosition } from './token.ts'
+import type { RoomsOfUser, UserRoom } from './user-rooms.ts'
 
 export interface Answer {
   /** Whether it holds no news for the client. */
@@ -31,47 +34,94 @@ export interface Answer {
 
 export const NOTHING_NEW: Answer = { isEmpty: true, json: undefined }
 
-/** What is new for a user between two positions (client-server API, `GET sync`). */
-export async function answerOf(
+/** What is new for a user between two positions (client-server API, `GET sync`). Synchronous where memory knows all of it. */
+export function answerOf(
   sources: SyncSources,
   by: Requester,
   request: SyncRequest,
   since: StreamPosition | undefined,
   now: StreamPosition,
-): Promise<Answer> {
+): Answer | Promise<Answer> {
   const ignoring = sources.ignoredUsers.of(by.userNid)
-  const ignored = ignoring instanceof Promise ? await ignoring : ignoring
-  const look: Look = { sources, by, request, since, now, ignored, timeMs: sources.clock.now() }
-  const reading = allOf([
+  const answerFor = (ignored: Ignored | undefined) =>
+    readAnswer({ sources, by, request, since, now, ignored, timeMs: sources.clock.now() })
+  return ignoring instanceof Promise ? ignoring.then(answerFor) : answerFor(ignoring)
+}
+
+/** What every answer needs first. */
+type Basis = readonly [mail: Mail, rooms: RoomsOfUser, accountData: readonly AccountDataRow[], counts: KeyCounts]
+
+function readAnswer(look: Look): Answer | Promise<Answer> {
+  const { sources, by, since, now } = look
+  const reading: Basis | Promise<Basis> = allOf([
     sources.inboxes.read(by, since?.toDevice ?? 0, now.ledger),
     sources.userRooms.of(by.userNid),
     changedAccountData(look),
     sources.keyCounts.of(by),
   ])
   const beginning = since === undefined ? beginRooms(look) : undefined
-  const [mail, rooms, accountData, counts] = reading instanceof Promise ? await reading : reading
-  const standing = standingOf(look, rooms)
-  const { joined, entered, departed } = standing instanceof Promise ? await standing : standing
+  const go = (basis: Basis) => answerFrom(look, basis, beginning)
+  return reading instanceof Promise ? reading.then(go) : go(reading)
+}
+
+function answerFrom(look: Look, basis: Basis, beginning: Beginning | undefined): Answer | Promise<Answer> {
+  const standing = standingOf(look, basis[1])
+  if (standing instanceof Promise) return standing.then((known) => answerIn(look, basis, known, beginning))
+  return answerIn(look, basis, standing, beginning)
+}
+
+function answerIn(
+  look: Look,
+  basis: Basis,
+  standing: Standing,
+  beginning: Beginning | undefined,
+): Answer | Promise<Answer> {
+  const [, , accountData] = basis
+  const { joined, entered, departed } = standing
   const rules = changedPushRules(look)
-  const news = recentNews(look, joined, accountData) ?? (await newsOfJoined(look, joined, accountData, beginning))
-  const active = news.map(({ roomNid }) => roomNid)
-  const [join, others, devices] = await Promise.all([
-    sections(news, look, joinedSection),
-    entered.length === 0 ? NO_OTHERS : otherSections(look, entered),
-    deviceChanges({ ...look, since: since ?? request.lostAfter }, joined, active, departed),
-  ])
+  const since = look.since ?? look.request.lostAfter
+  function answerWith(news: readonly RoomNews[]): Answer | Promise<Answer> {
+    const active = news.map(({ roomNid }) => roomNid)
+    const gathering = allOf([
+      sections(news, look, joinedSection),
+      entered.length === 0 ? NO_OTHERS : otherSections(look, entered),
+      deviceChanges(since === look.since ? look : { ...look, since }, joined, active, departed),
+      rules,
+    ])
+    return gathering instanceof Promise
+      ? gathering.then((gathered) => writeAnswer(look, basis, joined, gathered))
+      : writeAnswer(look, basis, joined, gathering)
+  }
+  const news = recentNews(look, joined, accountData)
+  return news ? answerWith(news) : newsOfJoined(look, joined, accountData, beginning).then(answerWith)
+}
+
+type Gathered = readonly [
+  join: readonly Section[],
+  others: typeof NO_OTHERS,
+  devices: NeighbourChanges,
+  rules: AccountDataRow | undefined,
+]
+
+function writeAnswer(
+  look: Look,
+  [mail, , accountData, counts]: Basis,
+  joined: ReadonlyMap<number, UserRoom>,
+  [join, others, devices, rules]: Gathered,
+): Answer {
+  const { sources, by, request, since, now } = look
   const presence = presenceEvents(look, joined, devices.neighbours)
-  const ofAccount = accountData.filter(({ room_id }) => room_id === '')
-  const global = wantedData(rules ? [...ofAccount, await rules] : ofAccount, request.filter.accountData)
+  const ofAccount = accountData.length === 0 ? accountData : accountData.filter(({ room_id }) => room_id === '')
+  const global = wantedData(rules ? [...ofAccount, rules] : ofAccount, request.filter.accountData)
   const toDevice = mail.messages()
   const roomCount = join.length + others.invite.length + others.leave.length + others.knock.length
   const keysFell = since !== undefined && sources.keyCounts.fellSince(by, since.ledger)
   const deviceCount = toDevice.length + devices.changed.length + devices.left.length
   const isEmpty = roomCount + presence.length + global.length + deviceCount === 0 && !keysFell
-  const next = encodeStreamToken({ ...now, toDevice: mail.upTo })
-  const out = new JsonBytes().text(`{"next_batch":${JSON.stringify(next)}`)
+  const next = mail.upTo === now.toDevice ? sources.tokenOf(now) : encodeStreamToken({ ...now, toDevice: mail.upTo })
+  const out = new JsonBytes().text(`{"next_batch":"${next}"`)
   if (!isEmpty) {
-    writeRooms(out, { join, ...others })
+    writeRooms(out, join, others)
     writeEvents(out, 'presence', presence)
     writeAccountData(out, look, global, request.filter.accountData)
   }
@@ -90,63 +140,6 @@ const NO_DEVICES = ',"device_lists":{"changed":[],"left":[]}'
 
 function keyCounts({ oneTimeJson, unusedFallbackJson }: KeyCounts): string {
   return `,"device_one_time_keys_count":${oneTimeJson},"device_unused_fallback_key_types":${unusedFallbackJson}`
-}
-
-/** The rooms of a user at the end of a look. */
-export interface Standing {
-  readonly joined: ReadonlyMap<number, UserRoom>
-  /** Other rooms that have news. */
-  readonly entered: readonly RoomNews[]
-  /** Rooms that the user left within the look. */
-  readonly departed: readonly number[]
-}
-
-const NO_ROOMS: ReadonlySet<number> = new Set()
-const NO_RECEIPTS: ReadonlyMap<number, JsonObject> = new Map()
-
-export function standingOf(look: Look, rooms: ReadonlyMap<number, UserRoom>): Standing | Promise<Standing> {
-  // A change that is written but not yet published belongs to the next answer.
-  const early: number[] = []
-  for (const [roomNid, { changedAt }] of rooms) if (isNewer(changedAt, look.now.events)) early.push(roomNid)
-  if (early.length === 0) return standingAt(look, rooms, NO_ROOMS)
-  return roomsJoinedBefore(look, early).then((joinedBefore) => standingAt(look, rooms, joinedBefore))
-}
-
-async function roomsJoinedBefore(look: Look, roomNids: readonly number[]): Promise<ReadonlySet<number>> {
-  const found = new Set<number>()
-  for (const roomNid of roomNids) if (await wasJoined(look, roomNid)) found.add(roomNid)
-  return found
-}
-
-function standingAt(look: Look, rooms: ReadonlyMap<number, UserRoom>, joinedBefore: ReadonlySet<number>): Standing {
-  const joined = new Map<number, UserRoom>()
-  const entered: RoomNews[] = []
-  const departed: number[] = []
-  const isLazy = look.request.filter.room.state.lazyLoadMembers
-  for (const [roomNid, membership] of rooms) {
-    // A client that does not load members lazily gets the room once all its members are known.
-    if (!isLazy && membership.membership === 'join' && hasPartialState(look, roomNid)) continue
-    const isEarly = isNewer(membership.changedAt, look.now.events)
-    if (isEarly ? joinedBefore.has(roomNid) : membership.membership === 'join') {
-      joined.set(roomNid, membership)
-      continue
-    }
-    if (isOfInterest(look, membership)) entered.push({ roomNid, membership, receipts: undefined, accountData: [] })
-    if (look.since && changedWithin(membership, look.since, look.now)) departed.push(roomNid)
-  }
-  return { joined, entered, departed }
-}
-
-/** Whether the answer shows a room that the user is not in: new invitations and leaves, and in a first sync all standing invitations. */
-function isOfInterest({ since, now, request }: Look, { membership, changedAt, forgotten }: UserRoom): boolean {
-  if (forgotten || isNewer(changedAt, now.events)) return false
-  if (since) return isNewer(changedAt, since.events)
-  return membership === 'invite' || membership === 'knock' || request.filter.room.includeLeave
-}
-
-async function wasJoined({ sources, by, now }: Look, roomNid: number): Promise<boolean> {
-  const room = await sources.registry.getByNid(roomNid)
-  return isJoinedIn(await sources.states.at(room, now.events), room, by, sources)
 }
 
 export function changedAccountData({
@@ -170,6 +163,8 @@ export function changedPushRules({ sources, by, since, now }: Look): Promise<Acc
   })
 }
 
+const NO_NUMBERS: ReadonlySet<number> = new Set()
+const NO_RECEIPTS: ReadonlyMap<number, JsonObject> = new Map()
 const NO_ROWS: readonly AccountDataRow[] = []
 
 /** The result of `newsOfJoined`, if memory alone knows what is new since the last sync; otherwise undefined. */
@@ -234,7 +229,7 @@ async function newsOfJoined(
   const [receipts, touched] = await Promise.all([
     since ? receiptsSince(since) : (beginning ?? readRooms(look, roomNids)),
     // A first sync shows all rooms.
-    since ? numbersOf(look, byRoomId.keys()) : NO_ROOMS,
+    since ? numbersOf(look, byRoomId.keys()) : NO_NUMBERS,
   ])
   const haunted = sources.shadowBans.ghostRooms(look.by.userNid, since?.ledger ?? 0, now.ledger)
   const wanted = roomNids.filter(
@@ -262,17 +257,21 @@ async function numbersOf({ sources }: Look, roomIds: Iterable<string>): Promise<
   return found
 }
 
-function typesAnew({ sources, since }: Look, roomNid: number): boolean {
-  const typing = sources.typing(roomNid)
-  return typing !== undefined && since !== undefined && typing.position > since.ephemeral
-}
-
-async function sections(
+function sections(
   news: readonly RoomNews[],
   look: Look,
-  section: (look: Look, news: RoomNews) => Promise<Section | undefined>,
+  section: (look: Look, news: RoomNews) => Section | undefined | Promise<Section | undefined>,
+): readonly Section[] | Promise<readonly Section[]> {
+  if (news.length !== 1) return news.length === 0 ? NO_SECTIONS : manySections(news, look, section)
+  const one = section(look, news[0]!)
+  return one instanceof Promise ? one.then(asList) : asList(one)
+}
+
+async function manySections(
+  news: readonly RoomNews[],
+  look: Look,
+  section: (look: Look, news: RoomNews) => Section | undefined | Promise<Section | undefined>,
 ): Promise<Section[]> {
-  if (news.length === 1) return asList(await section(look, news[0]!))
   const found: Section[] = []
   for (let start = 0; start < news.length; start += ROOMS_AT_ONCE) {
     const some = await Promise.all(news.slice(start, start + ROOMS_AT_ONCE).map((entry) => section(look, entry)))
@@ -281,13 +280,14 @@ async function sections(
   return found
 }
 
-const NO_OTHERS = { invite: [], knock: [], leave: [] }
+const NO_SECTIONS: readonly Section[] = []
+const NO_OTHERS = { invite: NO_SECTIONS, knock: NO_SECTIONS, leave: NO_SECTIONS }
 
-function asList(one: Section | undefined): Section[] {
-  return one ? [one] : []
+function asList(one: Section | undefined): readonly Section[] {
+  return one ? [one] : NO_SECTIONS
 }
 
-async function otherSections(look: Look, entered: readonly RoomNews[]) {
+async function otherSections(look: Look, entered: readonly RoomNews[]): Promise<typeof NO_OTHERS> {
   const of = (...memberships: string[]) =>
     entered.filter(({ membership }) => memberships.includes(membership.membership))
   const [invite, knock, leave] = await Promise.all([
@@ -298,17 +298,16 @@ async function otherSections(look: Look, entered: readonly RoomNews[]) {
   return { invite, knock, leave }
 }
 
-function writeRooms(out: JsonBytes, rooms: Readonly<Record<string, readonly Section[]>>): void {
-  out.text(',"rooms":{')
-  let isFirst = true
-  for (const name in rooms) {
-    out.text(isFirst ? `"${name}":{` : `,"${name}":{`)
-    isFirst = false
-    writeSections(out, rooms[name]!)
-    out.text('}')
-  }
-  out.text('}')
+function writeRooms(out: JsonBytes, join: readonly Section[], { invite, knock, leave }: typeof NO_OTHERS): void {
+  writeSections(out.text(',"rooms":{"join":{'), join)
+  if (invite.length + knock.length + leave.length === 0) return void out.text(NO_OTHER_ROOMS)
+  writeSections(out.text('},"invite":{'), invite)
+  writeSections(out.text('},"knock":{'), knock)
+  writeSections(out.text('},"leave":{'), leave)
+  out.text('}}')
 }
+
+const NO_OTHER_ROOMS = '},"invite":{},"knock":{},"leave":{}}'
 
 function writeSections(out: JsonBytes, some: readonly Section[]): void {
   for (let place = 0; place < some.length; place++) {

@@ -3,7 +3,7 @@ import type { Cancellation } from '../cancellation.ts'
 import type { Clock } from '../clock.ts'
 import type { HeldSync } from './held-syncs.ts'
 import type { Notifier, Wait } from './notifier.ts'
-import type { UserRoom, UserRooms } from './user-rooms.ts'
+import type { RoomsOfUser, UserRooms } from './user-rooms.ts'
 
 /** What a sync found when it looked for news. */
 export interface Found {
@@ -37,15 +37,17 @@ export function createAwaitNews(parts: {
   const { clock, notifier, userRooms } = parts
 
   /** Begins to listen for what the user may see. From now on, news wakes the sync. */
-  function listen(by: Requester, rooms: ReadonlyMap<number, UserRoom>, signal: Cancellation, until: number): Wait {
-    const roomNids: number[] = []
-    for (const [nid, { membership }] of rooms) if (membership === 'join') roomNids.push(nid)
-    return notifier.wait({ userNid: by.userNid, roomNids }, until - clock.now(), signal)
+  function listen({ userNid }: Requester, { joined }: RoomsOfUser, signal: Cancellation, until: number): Wait {
+    return notifier.wait({ userNid, roomNids: [...joined.keys()] }, until - clock.now(), signal)
   }
 
-  return async (by, { deadline, signal }, look) => {
+  function isDue({ deadline, signal }: Patience): boolean {
+    return clock.now() >= deadline || signal.aborted || notifier.isDraining
+  }
+
+  return async (by, patience, look) => {
+    const { deadline, signal } = patience
     const endsAt = notifier.held.endOf(by)
-    const isDue = () => clock.now() >= deadline || signal.aborted || notifier.isDraining
     let held: HeldSync | undefined
     let wait: Wait | undefined
     try {
@@ -55,16 +57,17 @@ export function createAwaitNews(parts: {
         wait = listen(by, rooms, signal, Math.min(deadline, endsAt))
         const first = look()
         let answer = first instanceof Promise ? await first : first
-        if (answer.isEmpty && !isDue()) {
+        if (answer.isEmpty && !isDue(patience)) {
           held ??= notifier.held.hold(by)
           held.onOver(wait.cancel)
           await wait.woken
           if (clock.now() >= endsAt) held.end()
           if (held.over) break
-          answer = await look()
+          const second = look()
+          answer = second instanceof Promise ? await second : second
         }
         wait.cancel()
-        if (!held?.over && (!answer.isEmpty || isDue())) return answer
+        if (!held?.over && (!answer.isEmpty || isDue(patience))) return answer
       }
       await held.over
       return undefined

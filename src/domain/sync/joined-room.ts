@@ -26,18 +26,24 @@ import {
   stateToSend,
   writeEventList,
   writeState,
+  writeUnread,
 } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
+import { keepNews, mayShareNews, sectionOf, sharedNews } from './shared-news.ts'
 import { SHARED_FOR_MS } from './shared-stretches.ts'
-import { shownTimeline } from './shown-timeline.ts'
+import { notifiableAt, shownTimeline } from './shown-timeline.ts'
 import { stickyEventsOf } from './sticky-section.ts'
 import { isNewer, type StreamPosition } from './token.ts'
-import { type RoomUnread, totalOf } from './unread-mark.ts'
+import type { RoomUnread } from './unread-mark.ts'
 
 const HEROES = 5
 
-/** What is new in a room that the user is in (client-server API, "Joined Room"). */
-export async function joinedSection(look: Look, news: RoomNews): Promise<Section | undefined> {
+/** What is new in a room that the user is in (client-server API, "Joined Room"). Synchronous where another reader has just got the same. */
+export function joinedSection(look: Look, news: RoomNews): Section | Promise<Section | undefined> {
+  return sharedNews(look, news) ?? readSection(look, news)
+}
+
+async function readSection(look: Look, news: RoomNews): Promise<Section | undefined> {
   const { registry } = look.sources
   const room = registry.peekAlive(news.roomNid) ?? (await registry.getByNid(news.roomNid))
   if (!look.request.filter.room.roomMatches(room.id)) return undefined
@@ -89,6 +95,14 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
   if (written && ghosts.length + sticky.length === 0) {
     return writtenSection(look, room, written, { members: ownMembers(look, state.events), beside, summary, unread })
   }
+  const hasMore = isFull || wasResynced || slice.limited || summary !== undefined || !beside.isEmpty
+  const others = state.events.length + state.left.length + sticky.length + ghosts.length
+  if (!hasMore && others === 0 && membershipAt === alwaysJoined && mayShareNews(look, room, news)) {
+    const json = writeBare(look, room, slice)
+    const memberNid = (userId: string) => room.stateNid(target, MEMBER, userId)
+    if (typeof json === 'string') keepNews(look, room, { events: slice.events, memberNid, json })
+    return sectionOf(look, room.id, json, unread)
+  }
   return {
     roomId: room.id,
     write(out) {
@@ -100,6 +114,15 @@ export async function joinedSection(look: Look, news: RoomNews): Promise<Section
       writeSums(out, look, summary, unread)
     },
   }
+}
+
+const MEMBER = 'm.room.member'
+
+/** Writes a section that has events of the timeline only, but for the unread counts. */
+function writeBare(look: Look, room: Room, slice: TimelineSlice): string | Buffer {
+  const out = new JsonBytes().text('{"timeline":')
+  writeTimeline(out, look, room, slice, { membershipAt: alwaysJoined }, [])
+  return out.text(`,"${stateName(look)}":{"events":[]}`).whole()
 }
 
 /** The section of a room that another first sync has written. Undefined where this reader needs more than fits into memory. */
@@ -339,22 +362,8 @@ async function summaryWithHeroes(look: Look, room: Room): Promise<Summary> {
   return { 'm.heroes': await getHeroes(look.sources.db, room.nid, look.by.userNid, HEROES), ...counts }
 }
 
-/** Writes what sums a room up, and ends its section. Threads are counted apart if the client wants that; otherwise together. */
-function writeSums(out: JsonBytes, { request }: Look, summary: Summary | undefined, unread: RoomUnread): void {
+/** Writes what sums a room up, and ends its section. */
+function writeSums(out: JsonBytes, look: Look, summary: Summary | undefined, unread: RoomUnread): void {
   if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
-  const { unreadThreadNotifications, unstableThreadNotifications } = request.filter.room.timeline
-  const isApart = unreadThreadNotifications || unstableThreadNotifications
-  const main = isApart ? unread.main : totalOf(unread)
-  out.text(`,"unread_notifications":${JSON.stringify(main)}`)
-  if (isApart && unread.threads.size > 0) {
-    const threads = JSON.stringify(Object.fromEntries(unread.threads))
-    if (unreadThreadNotifications) out.text(`,"unread_thread_notifications":${threads}`)
-    if (unstableThreadNotifications) out.text(`,"org.matrix.msc3773.unread_thread_notifications":${threads}`)
-  }
-  out.text('}')
-}
-
-export function notifiableAt(look: Look, room: Room): number {
-  const newest = room.timeline.findLast((event) => !isNewer(event.streamPos, look.now.events))
-  return newest?.notifiable ?? room.committed.notifiable
+  writeUnread(out, look, unread)
 }

@@ -70,3 +70,9 @@ export function hasPartialState({ sources, now }: Span, roomNid: number): boolea
     ? sources.partialStateRooms.of(roomNid)?.lacksMembers === true
     : isNewer(completeAt, now.events)
 }
+
+/** Whether somebody began to type in a room, or ended, after a position. */
+export function typesAnew({ sources, since }: Pick<Look, 'sources' | 'since'>, roomNid: number): boolean {
+  const typing = sources.typing(roomNid)
+  return typing !== undefined && since !== undefined && typing.position > since.ephemeral
+}

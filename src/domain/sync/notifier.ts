@@ -78,7 +78,10 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
   }
 
   function wait({ userNid, roomNids }: Interest, timeoutMs: number, signal: Cancellation): Wait {
-    const { promise, resolve } = deferred()
+    let resolve: () => void
+    const woken = new Promise<void>((settle) => {
+      resolve = settle
+    })
     const wake = (): void => {
       if (!waiting.delete(wake)) return
       clearTimeout(timer)
@@ -92,7 +95,7 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
     waiting.add(wake)
     byUser.add(userNid, wake)
     for (const room of roomNids) byRoom.add(room, wake)
-    return { woken: promise, cancel: wake }
+    return { woken, cancel: wake }
   }
 
   function missed(): void {
@@ -137,12 +140,4 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
     },
     waiting: () => waiting.size,
   }
-}
-
-function deferred(): { promise: Promise<void>; resolve: () => void } {
-  let resolve: () => void = () => {}
-  const promise = new Promise<void>((settle) => {
-    resolve = settle
-  })
-  return { promise, resolve }
 }

@@ -12,6 +12,7 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
 import { projectEvent } from './project-event.ts'
+import { type RoomUnread, totalOf } from './unread-mark.ts'
 
 /** What is known of the reader and of other events, for the events of a timeline. */
 export type EventExtras = Pick<Reading, 'membershipAt' | 'relations'>
@@ -202,4 +203,19 @@ async function* stateLeft(
 
 export function eventList(events: readonly JsonObject[]): string {
   return `{"events":${writeJson(events)}}`
+}
+
+/** With threads counted apart, if the client wants that; otherwise together. */
+export function writeUnread(out: JsonBytes, { request }: Look, unread: RoomUnread): void {
+  const { unreadThreadNotifications, unstableThreadNotifications } = request.filter.room.timeline
+  const isApart = unreadThreadNotifications || unstableThreadNotifications
+  const main = isApart ? unread.main : totalOf(unread)
+  const { notification_count, highlight_count } = main
+  out.text(`,"unread_notifications":{"notification_count":${notification_count},"highlight_count":${highlight_count}}`)
+  if (isApart && unread.threads.size > 0) {
+    const threads = JSON.stringify(Object.fromEntries(unread.threads))
+    if (unreadThreadNotifications) out.text(`,"unread_thread_notifications":${threads}`)
+    if (unstableThreadNotifications) out.text(`,"org.matrix.msc3773.unread_thread_notifications":${threads}`)
+  }
+  out.text('}')
 }

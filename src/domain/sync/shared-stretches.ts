@@ -1,4 +1,7 @@
 import type { BudgetPart, ByteBudget } from '../../core/byte-budget.ts'
+import type { CompiledFilter } from '../../core/filter.ts'
+import type { Mark } from '../rooms/room/client-event.ts'
+import type { EventPosition } from './token.ts'
 
 /** How far `age` in shared events can be off. */
 export const SHARED_FOR_MS = 250
@@ -17,4 +20,42 @@ const STRETCH_BYTES = 300
 
 export function createSharedStretches(budget: ByteBudget): SharedStretches {
   return budget.part({ bytesOf: ({ json }) => STRETCH_BYTES + 2 * json.length })
+}
+
+/**
+ * A joined room's part of an answer as it was written last: all of it that is the same for every reader who continues from the same place
+ * with the same filter. A message to a room of thousands is written once.
+ */
+export interface SharedNews {
+  readonly since: EventPosition
+  readonly upTo: EventPosition
+  readonly filter: CompiledFilter
+  /** The key under which the state is, if the client asked for that after the timeline. */
+  readonly stateAfter: string | undefined
+  readonly madeAt: number
+  /** The stream position of its first event. Who came later may be shown less. */
+  readonly beginsAt: number
+  /** Of the events that another client may see with a transaction id or a delay id. */
+  readonly marks: readonly Mark[]
+  /** Who sent its events, with the numbers of their member events: a client that loads members lazily may lack some. */
+  readonly senders: ReadonlyMap<string, number>
+  readonly notifiable: number
+  /** Without its end, the unread counts. */
+  readonly json: string
+}
+
+/** By room. */
+export type SharedNewsOfRooms = Pick<BudgetPart<number, readonly SharedNews[]>, 'get' | 'set'>
+
+const SECTION_BYTES = 500
+const SENDER_BYTES = 120
+
+export function createSharedNews(budget: ByteBudget): SharedNewsOfRooms {
+  return budget.part({
+    bytesOf(sections) {
+      let bytes = 0
+      for (const { json, senders } of sections) bytes += SECTION_BYTES + 2 * json.length + SENDER_BYTES * senders.size
+      return bytes
+    },
+  })
 }

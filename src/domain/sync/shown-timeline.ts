@@ -11,6 +11,7 @@ import {
   type TimelineSlice,
   type TimelineWish,
 } from './room-timeline.ts'
+import { isNewer } from './token.ts'
 
 const DEFAULT_TIMELINE = 10
 const MAX_TIMELINE = 1000
@@ -148,4 +149,10 @@ class ShownPart {
   slice(limited: boolean): TimelineSlice {
     return { events: this.#events.toReversed(), limited }
   }
+}
+
+/** How many notifiable events a room had at the end of a look. */
+export function notifiableAt(look: Look, room: Room): number {
+  const newest = room.timeline.findLast((event) => !isNewer(event.streamPos, look.now.events))
+  return newest?.notifiable ?? room.committed.notifiable
 }

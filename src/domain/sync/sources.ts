@@ -24,7 +24,8 @@ import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
 import type { JournaledChanges, RecentChanges } from './recent-changes.ts'
 import type { RoomStates } from './room-state.ts'
-import type { SharedStretches } from './shared-stretches.ts'
+import type { SharedNewsOfRooms, SharedStretches } from './shared-stretches.ts'
+import type { StreamPosition } from './token.ts'
 import type { Unread } from './unread.ts'
 import type { UserRooms } from './user-rooms.ts'
 
@@ -32,11 +33,14 @@ import type { UserRooms } from './user-rooms.ts'
 export interface SyncSources {
   readonly db: Pick<Database, 'query' | 'bulk'>
   readonly clock: Clock
+  /** The token of a position, made once for all who are at it. */
+  tokenOf(position: StreamPosition): string
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly userRooms: UserRooms
   readonly states: RoomStates
   readonly stretches: SharedStretches
+  readonly sharedNews: SharedNewsOfRooms
   readonly firstReadings: FirstReadings
   readonly unread: Unread
   readonly pushRules: Pick<PushRules, 'changedAt' | 'ruleset'>

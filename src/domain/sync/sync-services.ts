@@ -21,12 +21,12 @@ import { createEventStream, type EventStream } from './peek/event-stream.ts'
 import { createRoomSnapshots, type RoomSnapshots } from './peek/room-snapshots.ts'
 import { createRoomStates } from './room-state.ts'
 import { createSentAnswers } from './sent-answers.ts'
-import { createSharedStretches } from './shared-stretches.ts'
+import { createSharedNews, createSharedStretches } from './shared-stretches.ts'
 import { createSlidingServices, type SlidingServices } from './sliding/sliding-services.ts'
 import type { SyncSources } from './sources.ts'
 import { createSync, type Sync } from './sync.ts'
 import type { SyncBase } from './sync-base.ts'
-import type { StreamPosition } from './token.ts'
+import { createTokenOf, type StreamPosition } from './token.ts'
 
 export interface SyncServices {
   readonly sliding: SlidingServices
@@ -62,10 +62,15 @@ export function createSyncServices(parts: SyncServiceParts): SyncServices {
   const { userRooms } = parts.roomBase
   const { notifier, presence, ephemeral } = parts.syncBase
   const sources = sourcesOf(parts)
-  const now = (): StreamPosition => {
+  let last: StreamPosition | undefined
+  /** As long as no stream moves, all look at one object. */
+  function now(): StreamPosition {
+    const written = position()
     const newest = ledger.position()
-    const { run } = ephemeral
-    return { events: [position()], ledger: newest, toDevice: newest, ephemeral: ephemeral.position(), run }
+    const passing = ephemeral.position()
+    if (last?.events[0] === written && last.ledger === newest && last.ephemeral === passing) return last
+    last = { events: [written], ledger: newest, toDevice: newest, ephemeral: passing, run: ephemeral.run }
+    return last
   }
   const awaitNews = createAwaitNews({ clock, notifier, userRooms })
   const answers = createSentAnswers(notifier)
@@ -98,6 +103,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
   return {
     db,
     clock,
+    tokenOf: createTokenOf(),
     users,
     events,
     registry: roomBase.registry,
@@ -118,6 +124,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     states: createRoomStates({ db, events }),
     lazyMembers: createLazyMembers(budget),
     stretches: createSharedStretches(budget),
+    sharedNews: createSharedNews(budget),
     firstReadings: createFirstReadings(budget),
     typing: typing.inRoom,
     receipts: receipts.between,

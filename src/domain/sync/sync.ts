@@ -57,6 +57,9 @@ export interface SyncParts {
 
 export function createSync(parts: SyncParts): Sync {
   const { clock, sources, answers } = parts
+  /** All who got a message come back with the same token. */
+  let lastToken = ''
+  let lastRead: StreamPosition | undefined
 
   /**
    * A position of an earlier run says nothing about what is in memory now. A position that is ahead of the database, because that was
@@ -64,10 +67,12 @@ export function createSync(parts: SyncParts): Sync {
    */
   function readSince(token: string | undefined): StreamPosition | undefined {
     if (token === undefined || token === '') return undefined
-    const read = decodeStreamToken(token)
-    if (!read) throw new ProtocolError('M_INVALID_PARAM', '`since` is not a token that this server gave out.')
+    if (token !== lastToken) lastRead = decodeStreamToken(token)
+    lastToken = token
+    if (!lastRead) throw new ProtocolError('M_INVALID_PARAM', '`since` is not a token that this server gave out.')
     const { run, ledger } = parts.now()
-    const since = { ...read, toDevice: Math.min(read.toDevice, ledger) }
+    if (lastRead.run === run && lastRead.toDevice <= ledger) return lastRead
+    const since = { ...lastRead, toDevice: Math.min(lastRead.toDevice, ledger) }
     return since.run === run ? since : { ...since, ephemeral: 0 }
   }
 
@@ -83,15 +88,21 @@ export function createSync(parts: SyncParts): Sync {
     return counts instanceof Promise ? counts.then((read) => nothingNew(token, read)) : nothingNew(token, counts)
   }
 
-  async function waitForNews(
+  function waitForNews(
     by: Requester,
     request: SyncRequest,
     since: StreamPosition,
     deadline: number,
-  ): Promise<JsonBytes> {
+  ): Promise<SentAnswer> {
     const { signal } = request
-    const answer = await parts.awaitNews(by, { deadline, signal }, () => lookAt(by, request, since))
-    return answer ? jsonOf(answer, by, request) : unchanged(by, request.since ?? '')
+    const waiting = parts.awaitNews(by, { deadline, signal }, () => lookAt(by, request, since))
+    return waiting.then((answer) => {
+      return sendMade(by, answer ? jsonOf(answer, by, request) : unchanged(by, request.since ?? ''))
+    })
+  }
+
+  function sendMade(by: Requester, json: JsonBytes | Promise<JsonBytes>): SentAnswer | Promise<SentAnswer> {
+    return json instanceof Promise ? json.then((made) => answers.send(by, made)) : answers.send(by, json)
   }
 
   /** What is new now. If no position has moved, it reads nothing else. */
@@ -111,16 +122,19 @@ export function createSync(parts: SyncParts): Sync {
     return look(by, request, since, now)
   }
 
-  async function look(
+  function look(
     by: Requester,
     request: SyncRequest,
     since: StreamPosition | undefined,
     now: StreamPosition,
-  ): Promise<Answer> {
+  ): Answer | Promise<Answer> {
     const begun = performance.now()
-    const answer = await answerOf(sources, by, request, since, now)
-    parts.metrics.made(since === undefined ? 'initial' : 'incremental', (performance.now() - begun) / 1000)
-    return answer
+    const made = (answer: Answer): Answer => {
+      parts.metrics.made(since === undefined ? 'initial' : 'incremental', (performance.now() - begun) / 1000)
+      return answer
+    }
+    const answer = answerOf(sources, by, request, since, now)
+    return answer instanceof Promise ? answer.then(made) : made(answer)
   }
 
   function jsonOf({ json }: Answer, by: Requester, { since = '' }: SyncRequest): JsonBytes | Promise<JsonBytes> {
@@ -136,12 +150,12 @@ export function createSync(parts: SyncParts): Sync {
     return answer instanceof Promise ? answer.then((found) => jsonOf(found, by, request)) : jsonOf(answer, by, request)
   }
 
-  function answerTo(by: Requester, request: SyncRequest): JsonBytes | Promise<JsonBytes> {
+  function answerTo(by: Requester, request: SyncRequest): SentAnswer | Promise<SentAnswer> {
     const since = readSince(request.since)
     parts.presence.seen(by, request.presence)
     const anew = beginsAnew(request, since)
-    if (anew) return lookOnce(by, anew, undefined)
-    if (since === undefined || request.timeoutMs === 0) return lookOnce(by, request, since)
+    if (anew) return sendMade(by, lookOnce(by, anew, undefined))
+    if (since === undefined || request.timeoutMs === 0) return sendMade(by, lookOnce(by, request, since))
     return waitForNews(by, request, since, clock.now() + request.timeoutMs)
   }
 
@@ -162,8 +176,7 @@ export function createSync(parts: SyncParts): Sync {
     bytesUnderWay: () => answers.bytes,
     sync(by, request) {
       answers.mustHaveRoom(by)
-      const json = answerTo(by, request)
-      return json instanceof Promise ? json.then((made) => answers.send(by, made)) : answers.send(by, json)
+      return answerTo(by, request)
     },
   }
 }

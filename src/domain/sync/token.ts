@@ -35,9 +35,13 @@ export function isSamePosition(one: StreamPosition, other: StreamPosition): bool
     one.toDevice === other.toDevice &&
     one.ephemeral === other.ephemeral &&
     one.run === other.run &&
-    one.events.length === other.events.length &&
-    one.events.every((position, writer) => position === other.events[writer])
+    isSamePlace(one.events, other.events)
   )
+}
+
+export function isSamePlace(one: EventPosition, other: EventPosition): boolean {
+  if (one === other) return true
+  return one.length === other.length && one.every((position, writer) => position === other[writer])
 }
 
 export function writerOf(eventNid: number): number {
@@ -55,6 +59,19 @@ export function isNewer(eventNid: number, position: EventPosition): boolean {
 export function encodeStreamToken({ events, ledger, toDevice, ephemeral, run }: StreamPosition): string {
   const rest = toDevice === ledger ? '' : `_${toDevice}`
   return `s${events.join('.')}_${ledger}_${run}.${ephemeral}${rest}`
+}
+
+/** Keeps the newest token, since many ask for it one after another. A position must not change. */
+export function createTokenOf(): (position: StreamPosition) => string {
+  let last: StreamPosition | undefined
+  let token = ''
+  return (position) => {
+    if (position !== last) {
+      token = encodeStreamToken(position)
+      last = position
+    }
+    return token
+  }
 }
 
 const TOKEN =

@@ -15,6 +15,10 @@ export interface UserRoom {
 export interface RoomsOfUser extends ReadonlyMap<number, UserRoom> {
   /** Differs after each change. */
   readonly revision: number
+  /** The newest position at which any of them changed, or later. */
+  readonly changedAt: number
+  /** Those that the user is in, as they are now: this map does not change any more. */
+  readonly joined: ReadonlyMap<number, UserRoom>
 }
 
 /** The rooms of active users: read once, then kept up to date by commits. */
@@ -32,21 +36,36 @@ export interface UserRooms {
 
 class ChangingRooms extends Map<number, UserRoom> implements RoomsOfUser {
   revision = 0
+  changedAt = 0
+  /** Made by the first who asks after a change. */
+  #joined: ReadonlyMap<number, UserRoom> | undefined
 
   override set(roomNid: number, room: UserRoom): this {
     this.revision += 1
+    this.changedAt = Math.max(this.changedAt, room.changedAt)
+    this.#joined = undefined
     return super.set(roomNid, room)
   }
 
   override delete(roomNid: number): boolean {
     this.revision += 1
+    this.#joined = undefined
     return super.delete(roomNid)
+  }
+
+  get joined(): ReadonlyMap<number, UserRoom> {
+    if (this.#joined === undefined) {
+      const joined = new Map<number, UserRoom>()
+      for (const [roomNid, room] of this) if (room.membership === 'join') joined.set(roomNid, room)
+      this.#joined = joined
+    }
+    return this.#joined
   }
 }
 
-/** Bytes of a user's rooms, and of one of them. */
-const ROOMS_BYTES = 200
-const ROOM_BYTES = 112
+/** Bytes of a user's rooms, and of one of them, with its place among those that the user is in. */
+const ROOMS_BYTES = 300
+const ROOM_BYTES = 144
 
 export function createUserRooms({ db, budget }: { db: Reader; budget: ByteBudget }): UserRooms {
   const users = budget.part<number, ChangingRooms>({ bytesOf: ({ size }) => ROOMS_BYTES + size * ROOM_BYTES })

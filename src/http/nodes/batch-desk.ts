@@ -168,7 +168,7 @@ class BatchArrival implements Arrived, Answering, Departing {
     this.answerHeaders[name] = `${value}`
   }
 
-  once(): void {}
+  on(): void {}
 
   off(): void {}
 }

@@ -1,6 +1,6 @@
-import { standingOf } from '../answer.ts'
 import { changedWithin } from '../device-changes.ts'
 import { isInvitationShown } from '../invited-room.ts'
+import { standingOf } from '../standing.ts'
 import { isNewer } from '../token.ts'
 import type { RoomsOfUser, UserRoom } from '../user-rooms.ts'
 import type { KnownRooms } from './known-rooms.ts'
