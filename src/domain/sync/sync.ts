@@ -57,24 +57,7 @@ export interface SyncParts {
 
 export function createSync(parts: SyncParts): Sync {
   const { clock, sources, answers } = parts
-  /** All who got a message come back with the same token. */
-  let lastToken = ''
-  let lastRead: StreamPosition | undefined
-
-  /**
-   * A position of an earlier run says nothing about what is in memory now. A position that is ahead of the database, because that was
-   * replaced by an older copy, must not acknowledge messages that are still to come.
-   */
-  function readSince(token: string | undefined): StreamPosition | undefined {
-    if (token === undefined || token === '') return undefined
-    if (token !== lastToken) lastRead = decodeStreamToken(token)
-    lastToken = token
-    if (!lastRead) throw new ProtocolError('M_INVALID_PARAM', '`since` is not a token that this server gave out.')
-    const { run, ledger } = parts.now()
-    if (lastRead.run === run && lastRead.toDevice <= ledger) return lastRead
-    const since = { ...lastRead, toDevice: Math.min(lastRead.toDevice, ledger) }
-    return since.run === run ? since : { ...since, ephemeral: 0 }
-  }
+  const readSince = createReadSince(parts.now)
 
   /** A client that has read what a restore took back begins anew. It keeps the messages and keys that it got before. */
   function beginsAnew(request: SyncRequest, since: StreamPosition | undefined): SyncRequest | undefined {
@@ -178,5 +161,25 @@ export function createSync(parts: SyncParts): Sync {
       answers.mustHaveRoom(by)
       return answerTo(by, request)
     },
+  }
+}
+
+/**
+ * Reads tokens. A position of an earlier run says nothing about what is in memory now. A position that is ahead of the database, because that
+ * was replaced by an older copy, must not acknowledge messages that are still to come.
+ */
+function createReadSince(now: () => StreamPosition): (token: string | undefined) => StreamPosition | undefined {
+  /** All who got a message come back with the same token. */
+  let lastToken = ''
+  let lastRead: StreamPosition | undefined
+  return (token) => {
+    if (token === undefined || token === '') return undefined
+    if (token !== lastToken) lastRead = decodeStreamToken(token)
+    lastToken = token
+    if (!lastRead) throw new ProtocolError('M_INVALID_PARAM', '`since` is not a token that this server gave out.')
+    const { run, ledger } = now()
+    if (lastRead.run === run && lastRead.toDevice <= ledger) return lastRead
+    const since = { ...lastRead, toDevice: Math.min(lastRead.toDevice, ledger) }
+    return since.run === run ? since : { ...since, ephemeral: 0 }
   }
 }
