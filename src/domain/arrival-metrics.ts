@@ -4,10 +4,10 @@ export interface ArrivalMetrics {
   refusedBody(reason: BodyRefusal): void
   /** Counts a connection that was closed, and why. */
   endedConnection(reason: ConnectionEnd): void
-  /** Registers a gauge. It is read whenever somebody fetches the metrics. */
-  watchBodies(bytes: () => number): void
-  /** What that gauge shows now; 0 before it is registered. */
-  bodyBytes(): number
+  /** Registers a gauge. It is read whenever somebody fetches the metrics. @param arriving bytes of those that have not come whole yet */
+  watchBodies(bytes: () => number, arriving: () => number): void
+  /** What bodies hold that have not come whole yet. */
+  arrivingBodyBytes(): number
   watchConnections(count: () => number): void
 }
 

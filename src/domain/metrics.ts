@@ -114,15 +114,15 @@ function arrivalMetrics(registers: Registry[]): ArrivalMetrics {
     })
   }
   const showBodies = watch('hearth_body_bytes', 'What the bodies of requests hold in memory.')
-  let bodyBytes = () => 0
+  let arrivingBodyBytes = () => 0
   return {
     refusedBody: (reason) => bodies.inc({ reason }),
     endedConnection: (reason) => connections.inc({ reason }),
-    watchBodies(read) {
-      bodyBytes = read
-      showBodies(read)
+    watchBodies(bytes, arriving) {
+      arrivingBodyBytes = arriving
+      showBodies(bytes)
     },
-    bodyBytes: () => bodyBytes(),
+    arrivingBodyBytes: () => arrivingBodyBytes(),
     watchConnections: watch('hearth_connections', 'Connections of clients and other servers.'),
   }
 }

@@ -20,6 +20,13 @@ export class ArrivingBodies {
     this.#secondMs = secondMs
   }
 
+  /** What came of those that stay in memory. */
+  readonly bytes = (): number => {
+    let sum = 0
+    for (const { bytes, isFile } of this.#arriving) if (!isFile) sum += bytes
+    return sum
+  }
+
   enter(body: Arriving): void {
     this.#arriving.add(body)
     this.#clock ??= setInterval(() => this.#tick(), this.#secondMs).unref()

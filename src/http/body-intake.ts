@@ -59,7 +59,7 @@ export function createBodyIntake(deps: {
   const { metrics, log, secondMs = SECOND_MS } = deps
   const budget = new BodyBudget(deps.longest)
   const arriving = new ArrivingBodies(secondMs)
-  metrics.watchBodies(() => budget.bytes)
+  metrics.watchBodies(() => budget.bytes, arriving.bytes)
   const tellOf: Readonly<Record<BodyRefusal, (() => void) | undefined>> = {
     'too long': undefined,
     'too slow': onceAMinute((times) => log.warn({ times }, 'bodies of requests came too slowly and were refused')),

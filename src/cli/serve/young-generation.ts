@@ -51,7 +51,7 @@ export function releaseOnceSettled(options: SettlingOptions = {}): { asked(): vo
   return { asked: release, stop: () => clearInterval(timer) }
 }
 
-/** Bodies that hold so much memory come from few senders, who send much or slowly. */
+/** So much of bodies that are still coming means that they come slowly. Those of busy times come quickly, and wait for their answer. */
 const MANY_BODY_BYTES = 8 * 1024 * 1024
 const BODIES_LOOK_EVERY_MS = 1_000
 
@@ -63,15 +63,20 @@ export interface BodySparingOptions {
 }
 
 /**
- * While bodies of requests hold much memory, nothing else takes more: the space for new objects does not grow, and what pieces of bodies left
- * free goes back to the system.
+ * While many bodies of requests come slowly, nothing else takes more memory: the space for new objects does not grow, and what pieces of
+ * bodies left free goes back to the system.
+ *
+ * @param arrivingBytes what has come of bodies that have not come whole
  */
-export function spareWhileBodiesWait(bodyBytes: () => number, options: BodySparingOptions = {}): { stop(): void } {
+export function spareWhileBodiesArrive(
+  arrivingBytes: () => number,
+  options: BodySparingOptions = {},
+): { stop(): void } {
   const { everyMs = BODIES_LOOK_EVERY_MS, hold = holdYoungGeneration } = options
   const { release = releaseYoungGeneration, giveBack = giveBackPages } = options
   let isHeld = false
   const timer = setInterval(() => {
-    const areMany = bodyBytes() >= MANY_BODY_BYTES
+    const areMany = arrivingBytes() >= MANY_BODY_BYTES
     if (areMany !== isHeld) (areMany ? hold : release)()
     isHeld = areMany
     if (areMany) giveBack()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { releaseOnceSettled, spareWhileBodiesWait } from '../../../src/cli/serve/young-generation.ts'
+import { releaseOnceSettled, spareWhileBodiesArrive } from '../../../src/cli/serve/young-generation.ts'
 import { waitUntil } from '../../support/wait.ts'
 
 /** What is called, in order. */
@@ -28,7 +28,7 @@ test('A3: a server that has clients at once is not held up for that', async () =
   settling.stop()
 })
 
-test('while bodies hold much memory the space for new objects does not grow, and free pages go back', async () => {
+test('A1: while many bodies come slowly the space for new objects does not grow, and free pages go back', async () => {
   const { calls, giveBack, release } = recorder()
   let bytes = 1_000_000
   let looks = 0
@@ -40,7 +40,7 @@ test('while bodies hold much memory the space for new objects does not grow, and
     const until = looks + times
     return waitUntil('looks', () => looks >= until)
   }
-  const sparing = spareWhileBodiesWait(read, { everyMs: 5, giveBack, release, hold: () => void calls.push('hold') })
+  const sparing = spareWhileBodiesArrive(read, { everyMs: 5, giveBack, release, hold: () => void calls.push('hold') })
   await looked(3)
   expect(calls).toEqual([])
   bytes = 16_000_000
