@@ -195,7 +195,10 @@ describe('POST account/deactivate', () => {
     ])
     const { nid } = row!
     const waiting = async () => {
-      const [count] = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM pg_locks WHERE NOT granted')
+      // Other databases of this Postgres have locks of their own.
+      const [count] = await db.query<{ n: number }>(
+        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
       return count!.n > 0
     }
     let erasing: Promise<void> | undefined
