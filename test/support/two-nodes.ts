@@ -11,10 +11,9 @@ import { freePort } from './free-port.ts'
 /** `npm run test:cluster` sets it: then each server that a test starts is two nodes, and each request goes to one of them by chance. */
 export const IS_TWO_NODES = process.env.SERVERS_OF_TESTS === 'two nodes'
 
-/** What makes a server the node of a cluster, and open as one alone on this machine is. */
+/** What makes a server the node of a cluster. */
 export const OF_TWO_NODES = {
   cluster: { secret: 'a secret that the nodes of a test have', host: '127.0.0.1', port: 0 },
-  registration: { enabled: true },
 }
 
 /** What makes it one alone. */
