@@ -4,7 +4,7 @@ import type { Driver } from '../drivers/start.ts'
 import { latenciesOf, type Measurement, measurement, sharedNow } from '../measurement.ts'
 
 /** As many as the server opens. */
-const CONNECTIONS = 32
+const CONNECTIONS = 64
 const NOTIFICATIONS = 20_000
 
 /** What a push gateway is sent by a program that does nothing else: how many notifications this machine could deliver. */

@@ -21,7 +21,7 @@ export const PUSH_TIMEOUT_MS = 10_000
 /** An answer lists at most the keys that were sent, which is one. */
 export const MAX_PUSH_ANSWER_BYTES = 16_384
 /** Connections to one gateway. */
-export const PUSH_CONNECTIONS = 32
+export const PUSH_CONNECTIONS = 64
 
 export function createPushGatewayClient(client: Pick<GuardedClient, 'request'>): PushGatewayClient {
   return {

@@ -13,8 +13,8 @@ export const MAX_PUSHER_LANG_CHARS = 64
 export const MAX_PUSHER_DATA_BYTES = 8 * 1024
 
 /** Requests to push gateways at a time: in all, to one, and to one that has not answered yet. One that did not answer gets one. */
-export const MAX_PUSHES_AT_ONCE = 96
-export const MAX_PUSHES_PER_GATEWAY = 32
+export const MAX_PUSHES_AT_ONCE = 192
+export const MAX_PUSHES_PER_GATEWAY = 64
 export const MAX_PUSHES_TO_UNPROVEN_GATEWAY = 2
 /** Requests at a time to all gateways that have not answered yet, so that slow ones leave room for the others. */
 export const MAX_PUSHES_TO_UNPROVEN_GATEWAYS = 24
