@@ -137,6 +137,19 @@ describe('at more than the pace of a phone', () => {
     expect(bodiesOf(await turns(2))).toEqual(['here 9', LAST])
   })
 
+  it('the badge counts what waits of other rooms, also in the place of another', async () => {
+    const [one, two, three] = [await newRoom(), await newRoom(), await newRoom()]
+    await say('one', { where: one })
+    await say('two', { where: two })
+    await end(three)
+    const [first] = await turns(1)
+    expect([first.content.body, first.counts]).toEqual(['one', { unread: burst + 3 }])
+    await end(three)
+    const [second] = await turns(1)
+    expect([second.content.body, second.counts]).toEqual(['two', { unread: burst + 4 }])
+    expect(bodiesOf(await turns(1))).toEqual([LAST])
+  })
+
   it('what a redacted one stood for is told of', async () => {
     await say('to be read')
     const spam: string[] = []

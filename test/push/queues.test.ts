@@ -86,7 +86,8 @@ function open(roll: (sides: number) => number, places = Number.POSITIVE_INFINITY
   }
   const queue = new PusherQueue(
     {
-      ...{ log, readMissed, evaluated: () => evaluated, badge: async () => 1, ready: () => {}, changed: () => {} },
+      ...{ log, readMissed, evaluated: () => evaluated, badge: async () => 1, countAgain: () => {} },
+      ...{ ready: () => {}, changed: () => {} },
       clock: { now: () => (now += 1 + roll(step)) },
       random: { bytes: (count) => Buffer.alloc(count) },
       bodies: { ofEvent: async ({ nid }) => String(nid), ofCounts: () => 'counts' },

@@ -93,9 +93,9 @@ export function createPushServices(parts: PushServiceParts): PushServices {
   const queueParts = {
     ...{ clock, random, log, bodies, evaluated, readMissed },
     wanted,
-    badge(userNid: number, roomNids: readonly number[]) {
+    badge: badges.of,
+    countAgain(userNid: number, roomNids: readonly number[]) {
       for (const roomNid of roomNids) badges.changed(userNid, roomNid)
-      return badges.of(userNid)
     },
     notify: timed(outbound.pushGateways.notify, metrics.push),
     takePlace: places.take,

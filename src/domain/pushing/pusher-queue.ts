@@ -34,8 +34,10 @@ export interface PusherQueueParts {
   readonly bodies: NotificationBodies
   /** The event of a notice, if its user has not read it and it is still there; at once if memory tells. */
   wanted(userNid: number, notice: Notice): RoomEvent | undefined | Promise<RoomEvent | undefined>
-  /** What the badge of a user shows, after changes in some rooms; at once if memory tells. */
-  badge(userNid: number, roomNids: readonly number[]): number | Promise<number>
+  /** What the badge of a user shows; at once if memory tells. */
+  badge(userNid: number): number | Promise<number>
+  /** The user's badge may be another by what came in these rooms. */
+  countAgain(userNid: number, roomNids: readonly number[]): void
   notify(url: string, body: string): Promise<GatewayAnswer>
   /** Reads what was missed between two positions, in one room or in all. */
   readMissed(row: PusherRow, after: number, upTo: number, roomNid?: number): Promise<MissedNotices>
@@ -193,6 +195,7 @@ export class PusherQueue implements Waiting, PushTarget {
 
   end(): void {
     this.#isOver = true
+    this.#countAgain()
     this.#parts.freePlaces(this.#line.clear())
     this.#parts.changed(this)
     this.wake()
@@ -227,8 +230,10 @@ export class PusherQueue implements Waiting, PushTarget {
       const found = isTooOld ? undefined : this.#parts.wanted(this.#row.user_nid, notice)
       const event = found instanceof Promise ? await found : found
       if (event) return this.#send(notice, event)
-      if (isTooOld) this.#drop(notice)
-      else await this.#skip(notice)
+      if (isTooOld) {
+        this.#countAgain()
+        this.#drop(notice)
+      } else await this.#skip(notice)
     }
     return 'idle'
   }
@@ -251,7 +256,8 @@ export class PusherQueue implements Waiting, PushTarget {
   async #send(notice: Notice, event: RoomEvent): Promise<Turn> {
     const { bodies, badge } = this.#parts
     const to = this.#to
-    const counted = to.wantsCounts ? badge(this.#row.user_nid, this.#line.roomNids) : 0
+    this.#countAgain()
+    const counted = to.wantsCounts ? badge(this.#row.user_nid) : 0
     const unread = counted instanceof Promise ? await counted : counted
     const written = bodies.ofEvent(event, notice.outcome, to, unread)
     const body = written instanceof Promise ? await written : written
@@ -262,10 +268,15 @@ export class PusherQueue implements Waiting, PushTarget {
     return turn
   }
 
+  /** What took the place of another as it waited was not counted when it came. */
+  #countAgain(): void {
+    this.#parts.countAgain(this.#row.user_nid, this.#line.roomNids)
+  }
+
   async #sendCounts(): Promise<Turn> {
     if (!this.#wantsCounts || !this.#to.wantsCounts) return 'idle'
     this.#wantsCounts = false
-    const unread = await this.#parts.badge(this.#row.user_nid, [])
+    const unread = await this.#parts.badge(this.#row.user_nid)
     if (unread === this.#sentCount) return 'idle'
     const turn = await this.#ask(this.#parts.bodies.ofCounts(this.#to, unread), unread)
     if (turn !== 'answered' || this.#failures > 0) this.#wantsCounts = true
