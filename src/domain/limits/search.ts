@@ -15,8 +15,9 @@ export const MAX_SEARCH_CONTEXT = 20
 export const MAX_ROOMS_IN_SEARCH_INDEX = 64
 /** Events that are looked at in one go, and how many may wait in memory. If more wait, they are read from the database. */
 export const SEARCH_BATCH = 100
-/** What is read from the database is indexed in one transaction for so many reads, or about so many characters of words. */
+/** What is read from the database is indexed in one transaction for so many reads, fewer on a busy server, or about so many characters of words. */
 export const SEARCH_SLICES = 20
+export const SEARCH_SLICES_WHILE_NEEDED = 4
 export const SEARCH_SLICES_CHARS = 1024 * 1024
 export const MAX_UNINDEXED_EVENTS = 20_000
 /** How far back of its position the index looks again after a start: numbers are not quite in the order of commits. */

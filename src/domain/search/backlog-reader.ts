@@ -1,14 +1,17 @@
 import type { Database } from '../../store/db/db.ts'
 import { type SearchText, searchableAfter } from '../../store/events/search.ts'
-import { SEARCH_BATCH, SEARCH_SLICES, SEARCH_SLICES_CHARS } from '../limits/search.ts'
+import { SEARCH_BATCH, SEARCH_SLICES, SEARCH_SLICES_CHARS, SEARCH_SLICES_WHILE_NEEDED } from '../limits/search.ts'
 import { BETWEEN_SLICES, restAfterWork } from '../spare-time.ts'
 import type { ReadSearchTexts, ReadTexts } from './search-texts.ts'
 
 /**
  * Reads what one commit of the index is to write of the events after this number; undefined if there are none. It reads in slices, so that
- * requests have their turn in between.
+ * requests have their turn in between; and fewer while they need most of the time.
  */
 export type BacklogReader = (after: number) => Promise<(ReadTexts & { readonly upTo: number }) | undefined>
+
+/** The share of time in which the event loop works, from which on requests need all of it. */
+const NEEDED_SHARE = 0.5
 
 /** @param signal ends it with a DOMException `AbortError` */
 export function createBacklogReader(parts: {
@@ -19,8 +22,11 @@ export function createBacklogReader(parts: {
   const { db, read, signal } = parts
   return async (after) => {
     const found = createFoundTexts()
+    const begun = performance.eventLoopUtilization()
+    const isNeeded = () => performance.eventLoopUtilization(begun).utilization > NEEDED_SHARE
     let upTo: number | undefined
     for (let slice = 0; slice < SEARCH_SLICES && found.chars < SEARCH_SLICES_CHARS; slice++) {
+      if (slice >= SEARCH_SLICES_WHILE_NEEDED && isNeeded()) break
       const from = performance.now()
       const next = await searchableAfter(db.bulk, upTo ?? after, SEARCH_BATCH)
       if (next.upTo === undefined) break
