@@ -32,9 +32,10 @@ export function askedHere(
   body: Buffer | undefined,
   addressOf: AddressReader,
 ): AskedHere | undefined {
-  const { method, url = '', headers, socket } = request
-  // Most are none, and their queries need not be read here.
+  const { method, url = '' } = request
+  // Most are none, and need not be read here.
   if ((method === 'GET' && !CLASSIC.test(url)) || url.length > MAX_ASKED_QUERY_CHARS) return undefined
+  const { headers, socket } = request
   const query = parseQuery(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')
   const token = query === BAD_QUERY ? undefined : tokenOf(request, query)
   if (token === undefined || !isAccessToken(token)) return undefined
