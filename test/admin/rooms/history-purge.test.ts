@@ -104,6 +104,23 @@ describe('history that was removed', () => {
     expect(textsIn(await pagedBy(alice, room))).toEqual(['five', 'four', 'three'])
   })
 
+  test('is shown to no first sync, whatever earlier ones have kept', async () => {
+    const texts = Array.from({ length: 14 }, (_, index) => `text ${index}`)
+    const { room, ids } = await shared(texts)
+    const shown = async (times: number) => {
+      const answers: Json[] = []
+      for (let count = 0; count < times; count++) answers.push(await firstSync(bob))
+      return answers.map(({ rooms }) => textsIn(rooms.join[room].timeline.events))
+    }
+    for (const each of await shown(3)) expect(each).toEqual(texts.slice(4))
+    const body = { delete_local_events: true }
+    const { purge_id } = await office.call('POST', `/v1/purge_history/${enc(room)}/${enc(ids[9]!)}`, body)
+    // Some of it may be gone by now.
+    await shown(3)
+    expect(await ended(purge_id)).toMatchObject({ status: 'complete' })
+    for (const each of await shown(3)) expect(each).toEqual(texts.slice(9))
+  })
+
   test('is of local users only if that is said', async () => {
     const { room, ids } = await shared(['one', 'two', 'three'])
     expect(await purge(room, ids[2]!, {})).toEqual({ status: 'complete', events_removed: 0 })

@@ -81,10 +81,13 @@ const jsonBytes = (events: readonly RoomEvent[]): number => {
   return bytes
 }
 
-/** Whether a timeline has all of a room's newest events: somebody who came later may be shown less than others are. */
+/**
+ * Whether a timeline has all of a room's newest events: somebody who came later may be shown less than others are. History that is being
+ * removed is read again each time.
+ */
 function isWhole(look: Look, room: Room, { events }: TimelineSlice): boolean {
   const [oldest, newest] = [events[0], events.at(-1)]
-  if (!oldest || !newest || events.length !== limitOf(look)) return false
+  if (!oldest || !newest || events.length !== limitOf(look) || oldest.pos <= room.purgedTo) return false
   return newest.pos === room.committed.pos && newest.pos - oldest.pos + 1 === events.length
 }
 
