@@ -56,6 +56,7 @@ const SWEEP_EVERY_MS = 15_000
 /** A user counts as currently active for this long. */
 const CURRENTLY_MS = 60_000
 const MAX_USERS = 100_000
+const FEWEST_CHANGES = 100
 
 export interface PresenceParts {
   readonly clock: Clock
@@ -70,6 +71,8 @@ export interface PresenceParts {
 export function createPresence({ clock, enabled, nextPosition, changed, toServers }: PresenceParts): Presence {
   /** In the order of their last change. */
   const users = new Map<number, Entry>()
+  /** The changes, oldest first: whoever looks for the newest need not go through all users. A later change of a user makes an earlier one void. */
+  let changes: { readonly userNid: number; readonly position: number }[] = []
   const nids = new Map<UserId, number>()
   const strangers = createCache<UserId, Omit<Entry, 'position' | 'sentAt' | 'roomNids'>>(MAX_STRANGERS_PRESENT)
   let last = 0
@@ -79,6 +82,8 @@ export function createPresence({ clock, enabled, nextPosition, changed, toServer
     last = nextPosition()
     users.delete(userNid)
     users.set(userNid, { ...entry, position: last })
+    changes.push({ userNid, position: last })
+    if (changes.length > 2 * users.size + FEWEST_CHANGES) forgetVoid()
     nids.set(entry.userId, userNid)
     if (users.size > MAX_USERS) forgetOldest()
     changed(userNid, entry)
@@ -89,6 +94,10 @@ export function createPresence({ clock, enabled, nextPosition, changed, toServer
     const [userNid, { userId }] = users.entries().next().value!
     users.delete(userNid)
     nids.delete(userId)
+  }
+
+  function forgetVoid(): void {
+    changes = [...users].map(([userNid, { position }]) => ({ userNid, position }))
   }
 
   function sweep(): void {
@@ -149,9 +158,13 @@ export function createPresence({ clock, enabled, nextPosition, changed, toServer
     },
     changedSince(position) {
       const found: [number, Entry][] = []
-      if (position >= last) return found
-      for (const entry of users) if (entry[1].position > position) found.push(entry)
-      return found
+      for (let place = changes.length - 1; place >= 0; place--) {
+        const change = changes[place]!
+        if (change.position <= position) break
+        const entry = users.get(change.userNid)
+        if (entry?.position === change.position) found.push([change.userNid, entry])
+      }
+      return found.reverse()
     },
   }
 }

@@ -2,7 +2,7 @@ import { isMarkedFor, type Mark } from '../rooms/room/client-event.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type Look, type RoomNews, type Section, typesAnew, wasResyncedWithin } from './look.ts'
-import { writeUnread } from './room-section.ts'
+import { sendersOf, writeUnread } from './room-section.ts'
 import { SHARED_FOR_MS, type SharedNews } from './shared-stretches.ts'
 import { notifiableAt } from './shown-timeline.ts'
 import { isNewer, isSamePlace } from './token.ts'
@@ -93,12 +93,13 @@ export function keepNews(look: Look, room: Room, { events, memberNid, json }: Wr
     return
   let beginsAt = Number.POSITIVE_INFINITY
   const marks: Mark[] = []
-  const senders = new Map<string, number>()
-  for (const { streamPos, txnToken, senderNid, sender } of events) {
+  for (const { streamPos, txnToken, senderNid } of events) {
     beginsAt = Math.min(beginsAt, streamPos)
     if (txnToken !== undefined) marks.push({ txnToken, senderNid })
-    if (!senders.has(sender)) senders.set(sender, memberNid(sender))
   }
+  const senders = new Map<string, number>()
+  if (filter.room.state.lazyLoadMembers)
+    for (const userId of sendersOf(room, events)) senders.set(userId, memberNid(userId))
   const notifiable = notifiableAt(look, room)
   const place = { since: since.events, upTo: now.events, filter, stateAfter, madeAt: timeMs }
   const section: SharedNews = { ...place, beginsAt, marks, senders, notifiable, json }

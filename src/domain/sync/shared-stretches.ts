@@ -37,7 +37,7 @@ export interface SharedNews {
   readonly beginsAt: number
   /** Of the events that another client may see with a transaction id or a delay id. */
   readonly marks: readonly Mark[]
-  /** Who sent its events, with the numbers of their member events: a client that loads members lazily may lack some. */
+  /** For clients that load members lazily, and may lack some: who sent its events, with the numbers of their member events. */
   readonly senders: ReadonlyMap<string, number>
   readonly notifiable: number
   /** Without its end, the unread counts. */
