@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { copyCluster } from './cluster.ts'
+import { ENGINE_OPTIONS } from './engine-options.ts'
 import { freePort } from './free-port.ts'
 import { PROJECT_ROOT } from './project.ts'
 import { waitUntil } from './wait.ts'
@@ -162,6 +163,7 @@ function environment(dataDir: string, port: number, serverName: string): Record<
     HOME: process.env.HOME ?? dataDir,
     // As `npm start` and the image have it.
     MALLOC_ARENA_MAX: '1',
+    NODE_OPTIONS: ENGINE_OPTIONS,
     HEARTH__SERVER_NAME: serverName,
     HEARTH__DATA_DIR: join(dataDir, 'data'),
     HEARTH__LISTEN__PORT: String(port),
