@@ -13,16 +13,24 @@ beforeAll(async () => {
 })
 afterAll(() => house.close())
 
+const DEADLOCK = '40P01'
+
 /** Runs `work` while nothing can be read from any table. */
 async function withoutTables<T>(work: () => Promise<T>): Promise<T> {
   const { db } = house.server.database
-  return db.tx(async (tx) => {
-    const tables = await tx.query<{ name: string }>(
-      `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`,
-    )
-    await tx.query(`LOCK TABLE ${tables.map(({ name }) => `"${name}"`).join(', ')} IN ACCESS EXCLUSIVE MODE`)
-    return work()
-  })
+  const tables = await db.query<{ name: string }>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`)
+  const lock = `LOCK TABLE ${tables.map(({ name }) => `"${name}"`).join(', ')} IN ACCESS EXCLUSIVE MODE`
+  for (;;) {
+    try {
+      return await db.tx(async (tx) => {
+        await tx.query(lock)
+        return work()
+      })
+    } catch (error) {
+      // Something in the background had locked some of them, and waited for others.
+      if ((error as { code?: string }).code !== DEADLOCK) throw error
+    }
+  }
 }
 
 it('an incremental sync that finds nothing asks the database nothing at all', async () => {
