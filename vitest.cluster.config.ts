@@ -9,6 +9,8 @@ export default defineConfig({
     ...usual.test,
     include: [...filesThatStartServers()],
     exclude: Object.keys(WITHOUT_NODES),
+    // Each server is two: they wait less.
+    maxWorkers: 3,
     env: { SERVERS_OF_TESTS: 'two nodes' },
     // Chance decides which node answers. Until every way through two nodes is understood, only what fails each time stops a change.
     retry: 2,

@@ -15,8 +15,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     server: { deps: { external: [IS_COMPILED] } },
     pool: 'forks',
-    // One more than the two cores this is measured on: tests also wait. With more, tests that race with timers fail now and then.
-    maxWorkers: 3,
+    // Two more than the two cores this is measured on: tests wait for half of their time.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     // Files of one worker share what they load: no test may change what a module or the process keeps.
     isolate: false,

@@ -4,5 +4,12 @@ import usual from './vitest.config.ts'
 /** Simulations, fuzzing and kills: what takes minutes. `npm run test:long` runs them, and CI does after `npm test`. */
 export default defineConfig({
   ...usual,
-  test: { ...usual.test, include: ['test/**/*.long.test.ts'], exclude: configDefaults.exclude, testTimeout: 300_000 },
+  test: {
+    ...usual.test,
+    include: ['test/**/*.long.test.ts'],
+    exclude: configDefaults.exclude,
+    testTimeout: 300_000,
+    // Many of them measure.
+    maxWorkers: 3,
+  },
 })
