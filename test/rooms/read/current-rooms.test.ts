@@ -112,6 +112,28 @@ describe('a room at a node that stands by', () => {
     expect(loads()).toBe(1)
   })
 
+  it('is read anew after a message whose place is a branch that it does not know', async () => {
+    const roomId = (await createRoom(api, alice.token)) as RoomId
+    const { find } = roomsWith()
+    const copy = await find(roomId)
+    const { db } = server.database
+    const place = (eventId: string, chain: number, seq: number) =>
+      db.tx((tx) =>
+        tx.query('UPDATE event SET state_chain = $2, state_seq = $3 WHERE event_id = $1', [eventId, chain, seq]),
+      )
+    const { chain, seq } = copy!.committed
+    // Of the state before it was resolved: on a chain of its own, or where nobody else continues that of the current state.
+    await place(await sendText(api, alice.token, roomId, 'b1', 'one'), chain + 1, 0)
+    const second = await find(roomId)
+    expect(second).not.toBe(copy)
+    await place(await sendText(api, alice.token, roomId, 'b2', 'two'), chain, seq + 1)
+    const third = await find(roomId)
+    expect(third).not.toBe(second)
+    // A place that is known.
+    await place(await sendText(api, alice.token, roomId, 'b3', 'three'), chain, seq - 1)
+    expect(await find(roomId)).toBe(third)
+  })
+
   const WRITES: Readonly<Record<string, (eventId: string) => Promise<unknown>>> = {
     'a redaction': (eventId) => {
       const path = url(`redact/${encodeURIComponent(eventId)}/gone`)

@@ -6,7 +6,7 @@ import type { EventRow } from '../../../store/events/events.ts'
 import type { RoomNewsRow } from '../../../store/rooms/room-news.ts'
 import { MAX_EVENTS_MOVED_ON } from '../../limits/cluster.ts'
 import type { EventCache } from '../room/event-cache.ts'
-import type { Extremity, StateChange } from '../room/head.ts'
+import type { Extremity, Head, StateChange } from '../room/head.ts'
 import type { MembershipChange, Room } from '../room/room.ts'
 import { RoomEvent } from '../room/room-event.ts'
 import { relationTargets } from '../write/relation-batch.ts'
@@ -95,7 +95,10 @@ function extremitiesOf(room: Room, nids: readonly number[], fresh: readonly Room
   return found.length === nids.length ? found : undefined
 }
 
-/** What the events change in the current state. Undefined where the room has branches, whose states were resolved. */
+/**
+ * What the events change in the current state. Undefined where the room has branches, whose states were resolved: also for the place of a
+ * message alone, when the current state stays as it is. What is remembered of who sees what knows no such place.
+ */
 function changesOf({ committed, keys }: Room, fresh: readonly RoomEvent[]): StateChange[] | undefined {
   const changes: StateChange[] = []
   const { chain } = committed
@@ -103,7 +106,10 @@ function changesOf({ committed, keys }: Room, fresh: readonly RoomEvent[]): Stat
   let newKeys = keys.size
   for (const event of fresh) {
     const { keyId, stateChain, stateSeq, isOnTip, nid: eventNid, type } = event
-    if (keyId === undefined) continue
+    if (keyId === undefined) {
+      if (!(stateChain === chain && stateSeq <= seq) && !isOfExtremity(committed, event)) return undefined
+      continue
+    }
     if (!isOnTip || stateChain !== chain || stateSeq !== seq) return undefined
     const known = keys.idOf(type, event.pdu.state_key!)
     // Two of them may be of the same new key.
@@ -114,6 +120,11 @@ function changesOf({ committed, keys }: Room, fresh: readonly RoomEvent[]): Stat
     state = setState(state, keyId, eventNid)
   }
   return changes
+}
+
+/** Whether the state before an event is one that an earlier event left. */
+function isOfExtremity({ extremities }: Head, { pointBefore: { chain, seq } }: RoomEvent): boolean {
+  return extremities.some(({ after }) => after.chain === chain && after.seq === seq)
 }
 
 /** A number that no user has. */
