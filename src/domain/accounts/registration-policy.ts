@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { Config } from '../../config/schema.ts'
 import { ProtocolError } from '../../core/errors.ts'
 
-type PolicyConfig = Pick<Config, 'listen' | 'trusted_proxies' | 'public_base_url'> & {
+type PolicyConfig = Pick<Config, 'listen' | 'https' | 'trusted_proxies' | 'public_base_url'> & {
   readonly registration: Pick<Config['registration'], 'enabled'>
 }
 
@@ -11,9 +11,11 @@ function isLoopback(host: string): boolean {
   return isIP(host) === 4 && host.startsWith('127.')
 }
 
-/** Whether only this machine reaches it, if no proxy does. */
-export function isOnlyLocal({ listen }: Pick<PolicyConfig, 'listen'>): boolean {
-  return isLoopback(listen.host) && listen.socket === undefined
+/** Whether only this machine reaches it, also through no proxy that the configuration names. */
+export function isOnlyLocal(config: Pick<PolicyConfig, 'listen' | 'https' | 'trusted_proxies'>): boolean {
+  const { listen, https, trusted_proxies } = config
+  const isHttpsLocal = https.certificate_file === undefined || isLoopback(https.host)
+  return isLoopback(listen.host) && listen.socket === undefined && isHttpsLocal && trusted_proxies.length === 0
 }
 
 /**
@@ -25,9 +27,9 @@ export function isOnlyLocal({ listen }: Pick<PolicyConfig, 'listen'>): boolean {
 export function isRegistrationOpen(config: PolicyConfig, isForwarded: boolean): boolean {
   const { enabled } = config.registration
   if (enabled !== 'auto') return enabled
-  const { trusted_proxies, public_base_url } = config
+  const { public_base_url } = config
   const isPublic = public_base_url !== undefined && !isLoopback(new URL(public_base_url).hostname)
-  return isOnlyLocal(config) && trusted_proxies.length === 0 && !isPublic && !isForwarded
+  return isOnlyLocal(config) && !isPublic && !isForwarded
 }
 
 /** The error for people who may not register, with what the operator can do about it. */

@@ -95,7 +95,14 @@ export interface RegistrationDeps {
   readonly gate: Pick<Gate, 'name' | 'register'>
   readonly config: Pick<
     Config,
-    'server_name' | 'registration' | 'sessions' | 'listen' | 'trusted_proxies' | 'public_base_url' | 'well_known'
+    | 'server_name'
+    | 'registration'
+    | 'sessions'
+    | 'listen'
+    | 'https'
+    | 'trusted_proxies'
+    | 'public_base_url'
+    | 'well_known'
   >
 }
 

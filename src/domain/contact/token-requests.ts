@@ -57,7 +57,7 @@ interface WishedAddress {
 export function createTokenRequests(deps: {
   readonly config: Pick<
     Config,
-    'contact' | 'identity' | 'registration' | 'listen' | 'trusted_proxies' | 'public_base_url'
+    'contact' | 'identity' | 'registration' | 'listen' | 'https' | 'trusted_proxies' | 'public_base_url'
   >
   readonly db: Database
   readonly sessions: ContactSessions

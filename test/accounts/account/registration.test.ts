@@ -348,6 +348,7 @@ describe('the policy "auto"', () => {
   const config = (changes: object) => ({
     registration: { enabled: 'auto' as const, require_token: false, allow_guests: true },
     listen: { host: '127.0.0.1', port: 8008, socket_mode: '660' },
+    https: { host: '::', ports: [8448] },
     trusted_proxies: [],
     ...changes,
   })
@@ -356,6 +357,8 @@ describe('the policy "auto"', () => {
     ['on IPv6 loopback', { listen: { host: '::1', port: 1 } }, false, true],
     ['on all addresses', { listen: { host: '0.0.0.0', port: 1 } }, false, false],
     ['on a unix socket', { listen: { host: '127.0.0.1', port: 1, socket: '/run/h.sock' } }, false, false],
+    ['with HTTPS on all addresses', { https: { certificate_file: '/c.pem', host: '::' } }, false, false],
+    ['with HTTPS on loopback', { https: { certificate_file: '/c.pem', host: '::1' } }, false, true],
     ['on a name', { listen: { host: 'localhost.example.org', port: 1 } }, false, false],
     ['behind a proxy that it trusts', { trusted_proxies: ['127.0.0.1'] }, false, false],
     ['with a public address', { public_base_url: 'https://m.example.org' }, false, false],
