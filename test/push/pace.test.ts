@@ -145,7 +145,14 @@ describe('notices', () => {
       line.take(now)
       line.drop()
     }
-    expect(ages.slice(10)).toEqual(ages.slice(10).fill(0))
+    expect(ages.slice(15)).toEqual(ages.slice(15).fill(0))
+  })
+
+  it('go as they are within the burst, also after a turn that was held up', () => {
+    const line = lineOf(noticeAt(0))
+    expect(go(line, 0)).toEqual([0])
+    for (let position = 1; position <= 10; position++) line.push(noticeAt(position, 10 * position))
+    expect(go(line, 1_500)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   })
 
   it.each(Array.from({ length: 50 }, (_, seed) => seed + 1))(

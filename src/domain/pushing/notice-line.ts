@@ -23,6 +23,8 @@ export class NoticeLine {
   #chosen = 0
   /** Whether one took the place of another since the last choice, and so that one was left out. */
   #isRenewed = false
+  /** Whether anything was left out at the last choice: more comes than the pace leaves room for. */
+  #isOver = false
   #urgent = 0
   readonly #pace = new PaceUse(PUSH_PACE)
   readonly #urgentPace = new PaceUse(URGENT_PUSH_PACE)
@@ -96,9 +98,10 @@ export class NoticeLine {
       this.#chosen = Math.max(1, this.#chosen)
       return 0
     }
-    this.#wereHeldUp(now)
+    if (this.#isOver) this.#wereHeldUp(now)
     const leftOut = this.#leaveOut(now, true)
-    this.#chosen = leftOut > 0 || this.#isRenewed ? this.#entries.length : Math.max(1, this.#chosen)
+    this.#isOver = leftOut > 0 || this.#isRenewed
+    this.#chosen = this.#isOver ? this.#entries.length : Math.max(1, this.#chosen)
     this.#isRenewed = false
     return leftOut
   }
