@@ -50,13 +50,14 @@ function skipSpace(text: string, from: number): number {
   return at
 }
 
-/** The end of the value that begins here; -1 if there is none. */
+/**
+ * The end of the value that begins here; -1 if there is none. Every string is passed over from its beginning: whoever looks for an end in the
+ * text itself lets a sender say where that is.
+ */
 export function endOfValue(json: string, from: number): number {
   const first = json.charCodeAt(from)
   if (first === QUOTE) return endOfString(json, from)
   if (first !== OBJECT_OPENS && first !== LIST_OPENS) return endOfWord(json, from)
-  const ofTexts = first === LIST_OPENS && json.charCodeAt(from + 1) === QUOTE ? endOfTexts(json, from) : -1
-  if (ofTexts !== -1) return ofTexts
   let depth = 0
   for (let at = from; at < json.length; ) {
     const code = json.charCodeAt(at)
@@ -70,15 +71,6 @@ export function endOfValue(json: string, from: number): number {
     at++
   }
   return -1
-}
-
-/** The end of a list of strings, if it can be found at once; otherwise -1. */
-function endOfTexts(json: string, from: number): number {
-  const quote = json.indexOf('"]', from + 2)
-  const before = quote === -1 ? SPACE : json.charCodeAt(quote - 1)
-  // The quote may be part of a string, or begin one.
-  if (before <= SPACE || before === COMMA || before === BACKSLASH) return -1
-  return json.lastIndexOf('[', quote) === from && json.lastIndexOf('{', quote) < from ? quote + 2 : -1
 }
 
 /** The end of a number, or of `true`, `false` or `null`. */

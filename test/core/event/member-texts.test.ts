@@ -55,6 +55,14 @@ test('no name passes what it holds off as other members', () => {
   expect(found === undefined || JSON.parse(found.sender)).not.toBe('@victim:b')
 })
 
+test('no list passes what it holds, or what comes after it, off as other members', () => {
+  // A list that does not end with a string, and a text that begins like the end of a list: whoever takes the one for the end of the other
+  // reads texts as members from there on, and members as texts.
+  const inner = { ':[': ['"'], content: {}, origin_server_ts: 1, sender: '@victim:b', w: ['x', 1] }
+  const forged = { ...base, '1': ['x', 1], '2': '],', ':1,': inner, ':2': '],', ':[': 'q', zz: ['"'] }
+  expect(memberTexts(encodeCanonical(forged))).toMatchObject({ sender: '"@a:b"', originServerTs: '1764000000000' })
+})
+
 test('agrees with the parser for random events', () => {
   const below = seededRandom(7)
   const pick = <T>(from: readonly T[]): T => from[below(from.length)]!
