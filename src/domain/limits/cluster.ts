@@ -54,6 +54,8 @@ export const MAX_STANDBY_ROOM_BYTES = 1024 * 1024
 export const LARGE_ROOMS_REMEMBERED = 10_000
 /** By so many events a room in the memory of such a node moves on; with more, it is read anew. */
 export const MAX_EVENTS_MOVED_ON = 32
+/** How many events of a room it remembers to have got relations lately, in case they are just being read. No budget counts them. */
+export const MAX_STANDBY_TARGETS = 128
 /** Longer answers are made where they are served, in pieces. */
 export const MAX_STANDBY_ANSWER_BYTES = 1024 * 1024
 /** Connections of such a node for scans; small reads have one of their own. */

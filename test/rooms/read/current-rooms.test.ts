@@ -37,6 +37,7 @@ const setTopic = (topic: string) =>
 /** @param betweenReads called after the head of a room was read, before the rest of it is */
 function roomsWith(betweenReads: () => Promise<unknown> = async () => undefined, db = server.database.db) {
   let loads = 0
+  let looks = 0
   const watched: Database = {
     ...db,
     async query<Row extends object>(text: string, values?: readonly unknown[]) {
@@ -45,6 +46,7 @@ function roomsWith(betweenReads: () => Promise<unknown> = async () => undefined,
         loads++
         await betweenReads()
       }
+      if (text.includes('notifiable_now')) looks++
       return rows
     },
   }
@@ -55,7 +57,7 @@ function roomsWith(betweenReads: () => Promise<unknown> = async () => undefined,
     budget,
     viewOf: (read) => read,
   })
-  return { find, budget, loads: () => loads }
+  return { find, budget, loads: () => loads, looks: () => looks }
 }
 
 /** As a write does that brings no event. */
@@ -148,7 +150,7 @@ describe('a room at a node that stands by', () => {
   }
 
   it.each(Object.keys(WRITES))('is read anew after %s, whatever came beside it', async (what) => {
-    const { find, loads } = roomsWith()
+    const { find, loads, looks } = roomsWith()
     const eventId = await sendText(api, alice.token, room, `before ${what}`, 'before')
     const copy = await find(room)
     await WRITES[what]!(eventId)
@@ -157,6 +159,7 @@ describe('a room at a node that stands by', () => {
     expect(now).not.toBe(copy)
     expect(now?.committed.version).toBe(await headVersion())
     expect(loads()).toBe(2)
+    expect(looks()).toBe(what === 'too many messages' ? 0 : 1)
   })
 
   it('takes no more memory after many writes', async () => {

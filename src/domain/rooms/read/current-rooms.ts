@@ -4,7 +4,12 @@ import type { Database } from '../../../store/db/db.ts'
 import { perTick } from '../../../store/db/per-tick.ts'
 import { readRoomNews } from '../../../store/rooms/room-news.ts'
 import { findRoomStamps, type RoomStamp } from '../../../store/rooms/room-stamps.ts'
-import { LARGE_ROOMS_REMEMBERED, MAX_EVENTS_MOVED_ON, MAX_STANDBY_ROOM_BYTES } from '../../limits/cluster.ts'
+import {
+  LARGE_ROOMS_REMEMBERED,
+  MAX_EVENTS_MOVED_ON,
+  MAX_STANDBY_ROOM_BYTES,
+  MAX_STANDBY_TARGETS,
+} from '../../limits/cluster.ts'
 import { OnlyWhereServed } from '../../standby/only-where-served.ts'
 import { createEventCache, type EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
@@ -24,8 +29,8 @@ export interface CurrentRoom<View> {
   readonly room: Room
   readonly events: EventCache
   readonly view: View
-  /** Set while its newer events are read. */
-  moving?: Promise<void> | undefined
+  /** Set while its newer events are read. Whether it moved on by them. */
+  moving?: Promise<boolean> | undefined
 }
 
 export interface CurrentRoomParts<View> {
@@ -75,7 +80,7 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
     let version = first
     const { room_id, room_nid } = first.stamp
     for (let loads = 0; loads < MAX_LOADS; loads++) {
-      const events = createEventCache({ db, budget })
+      const events = createEventCache({ db, budget, recentTargets: MAX_STANDBY_TARGETS })
       const loadRooms = createRoomLoader({ db, events, serverName, partialStateRooms: { of: () => undefined } })
       const room = (await loadRooms([room_nid])).get(room_nid)
       const after = await versionOf(room_id)
@@ -108,19 +113,21 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
     return promise
   }
 
-  async function readNews(known: CurrentRoom<View>): Promise<void> {
+  async function readNews(known: CurrentRoom<View>): Promise<boolean> {
     const { era, room } = known
     const news = await readRoomNews(db, room.nid, room.committed.pos, MAX_EVENTS_MOVED_ON + 1)
-    if (db.era() === era && (await moveOn(known, news, serverName))) copies.grown(room.nid, known)
+    if (db.era() !== era || !(await moveOn(known, news, serverName))) return false
+    copies.grown(room.nid, known)
+    return true
   }
 
   /** @returns whether the copy shows what was written up to this version */
   async function movesOn(known: CurrentRoom<View>, version: Version): Promise<boolean> {
-    for (let moves = 0; moves < MAX_MOVES && known.era === version.era; moves++) {
+    for (let moves = 0; moves < MAX_MOVES && isNear(known, version); moves++) {
       known.moving ??= readNews(known).finally(() => {
         known.moving = undefined
       })
-      await known.moving
+      if (!(await known.moving)) return false
       if (isTrue(known, version)) return true
     }
     return false
@@ -142,6 +149,11 @@ function isTrue({ era, room }: CurrentRoom<unknown>, version: Version): boolean 
   const { head_version, purged_to } = version.stamp
   if (era !== version.era || room.purgedTo !== (purged_to ?? Number.NEGATIVE_INFINITY)) return false
   return room.committed.version >= head_version
+}
+
+/** Whether few events may lead from the copy to this version. */
+function isNear({ era, room }: CurrentRoom<unknown>, { era: now, stamp }: Version): boolean {
+  return era === now && stamp.head_version - room.committed.version <= MAX_EVENTS_MOVED_ON
 }
 
 function textOf({ era, stamp: { room_nid, head_version, purged_to } }: Version): string {

@@ -25,7 +25,7 @@ export interface EventCache extends EventLoader {
   readonly bytes: number
 }
 
-/** For longer than the time in which so many events get relations, no read is under way. */
+/** For longer than the time in which so many events get relations, no read is under way. Of one room fewer are enough. */
 const MAX_RECENT_TARGETS = 4_096
 
 /** A set of at least the `size` newest ids, and of at most twice as many. */
@@ -51,12 +51,14 @@ const INDEX_BYTES = 48
 export function createEventCache({
   db,
   budget,
+  recentTargets = MAX_RECENT_TARGETS,
 }: {
   db: Reader & Partial<Pick<Database, 'bulk'>>
   budget: ByteBudget
+  recentTargets?: number
 }): EventCache {
   const nidById = new Map<string, number>()
-  const targets = createRecentIds(MAX_RECENT_TARGETS)
+  const targets = createRecentIds(recentTargets)
   const events = budget.part<number, RoomEvent>({
     name: 'events',
     bytesOf: (event) => event.bytes + INDEX_BYTES,
