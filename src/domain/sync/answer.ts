@@ -192,7 +192,11 @@ type Beginning = Promise<ReadonlyMap<number, JsonObject>>
 function beginRooms(look: Look): Beginning | undefined {
   const rooms = look.sources.userRooms.of(look.by.userNid)
   const standing = rooms instanceof Promise ? rooms : standingOf(look, rooms)
-  if (standing instanceof Promise) return undefined
+  if (standing instanceof Promise) {
+    // The answer asks for it again, and hears of it if it fails.
+    standing.catch(() => {})
+    return undefined
+  }
   const beginning = readRooms(look, [...standing.joined.keys()])
   // Another read may fail first. Whoever waits for this one hears of it.
   beginning.catch(() => {})

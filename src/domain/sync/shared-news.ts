@@ -13,7 +13,7 @@ const MOST_OF_A_ROOM = 4
 
 function isFor(shared: SharedNews, { since, now, request, timeMs }: Look): boolean {
   return (
-    shared.filter === request.filter &&
+    shared.filter.deref() === request.filter &&
     shared.stateAfter === request.stateAfter &&
     timeMs - shared.madeAt < SHARED_FOR_MS &&
     isSamePlace(shared.since, since!.events) &&
@@ -101,7 +101,7 @@ export function keepNews(look: Look, room: Room, { events, memberNid, json }: Wr
   if (filter.room.state.lazyLoadMembers)
     for (const userId of sendersOf(room, events)) senders.set(userId, memberNid(userId))
   const notifiable = notifiableAt(look, room)
-  const place = { since: since.events, upTo: now.events, filter, stateAfter, madeAt: timeMs }
+  const place = { since: since.events, upTo: now.events, filter: new WeakRef(filter), stateAfter, madeAt: timeMs }
   const section: SharedNews = { ...place, beginsAt, marks, senders, notifiable, json }
   const others = (sources.sharedNews.get(room.nid) ?? []).filter((one) => isSamePlace(one.upTo, now.events))
   sources.sharedNews.set(room.nid, [section, ...others].slice(0, MOST_OF_A_ROOM))

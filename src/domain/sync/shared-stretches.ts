@@ -29,7 +29,8 @@ export function createSharedStretches(budget: ByteBudget): SharedStretches {
 export interface SharedNews {
   readonly since: EventPosition
   readonly upTo: EventPosition
-  readonly filter: CompiledFilter
+  /** A filter that names much is kept by nothing here: its bytes are not counted. */
+  readonly filter: WeakRef<CompiledFilter>
   /** The key under which the state is, if the client asked for that after the timeline. */
   readonly stateAfter: string | undefined
   readonly madeAt: number
