@@ -151,7 +151,8 @@ export async function openPushRules({
       powersIn(room, pdu.sender),
       threadFollowers.threadOf(room, { isState, content }),
     ])
-    const isKnown = missing.length === 0 && version === news.version()
+    // Those that were known may have left memory for those that were read.
+    const isKnown = version === news.version()
     const rulesOf = ({ userNid }: PushedUser) => loaded.get(userNid)?.compiled ?? peek(userNid) ?? DEFAULT_PUSH_RULES
     const event = new PushedEvent(pdu, { roomId: room.id, eventId: id })
     const facts = { memberCount: room.counts.join, ...powers }
