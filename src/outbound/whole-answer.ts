@@ -24,6 +24,8 @@ export interface WholeAnswerParts {
 
 /** A redirect's body is read up to this size, so that the connection can be used again. */
 export const MAX_REDIRECT_BYTES = 65_536
+/** So many pieces become one: a piece of one byte, as a server may send all of them, takes a hundred times as much memory. */
+const PIECES_JOINED = 512
 
 /** Collects an answer. It takes no stream, no signal and no timer of its own: most answers are one short piece. */
 export class WholeAnswer implements Dispatcher.DispatchHandler {
@@ -32,6 +34,8 @@ export class WholeAnswer implements Dispatcher.DispatchHandler {
   #status = 0
   #headers: Record<string, string> = {}
   #chunks: Buffer[] = []
+  /** Of the chunks, the last ones that were not joined. */
+  #loose = 0
   #size = 0
   #mostBytes: number
   #begunAt: number | undefined
@@ -71,6 +75,8 @@ export class WholeAnswer implements Dispatcher.DispatchHandler {
       return
     }
     this.#chunks.push(chunk)
+    this.#loose += 1
+    if (this.#loose === PIECES_JOINED) this.#join()
     const now = performance.now()
     if (this.#begunAt === undefined) {
       this.#begunAt = now
@@ -97,6 +103,12 @@ export class WholeAnswer implements Dispatcher.DispatchHandler {
       this.#parts.resolve({ status: this.#status, headers: this.#headers, body: Buffer.alloc(0) })
     }
     controller.abort(new TooLargeError(this.#mostBytes))
+  }
+
+  #join(): void {
+    const joined = Buffer.concat(this.#chunks.splice(-this.#loose))
+    this.#chunks.push(joined)
+    this.#loose = 0
   }
 
   #hasConnection(): void {

@@ -11,7 +11,10 @@ test('an answer that comes in very many pieces is whole, and the pieces are not 
   const collect: () => void = runInNewContext('gc')
   const limit = new TimeLimit(60_000, () => {})
   limit.met()
-  const controller = { abort: (reason: Error) => expect.unreachable(reason.message) } as Dispatcher.DispatchController
+  const controller: Dispatcher.DispatchController = {
+    ...{ aborted: false, paused: false, reason: null, pause() {}, resume() {} },
+    abort: (reason) => expect.unreachable(reason.message),
+  }
   const pieces: WeakRef<Buffer>[] = []
   const read = new Promise<Answered>((resolve, reject) => {
     const waiting = { began() {}, ended() {} }
