@@ -79,6 +79,8 @@ function answerIn(
   const [, , accountData] = basis
   const { joined, entered, departed } = standing
   const rules = changedPushRules(look)
+  // Another read may fail first.
+  rules?.catch(() => {})
   const since = look.since ?? look.request.lostAfter
   function answerWith(news: readonly RoomNews[]): Answer | Promise<Answer> {
     const active = news.map(({ roomNid }) => roomNid)

@@ -24,3 +24,19 @@ it('a presence that nobody can be told of, since the database fails, ends no pro
   process.off('unhandledRejection', note)
   expect(unhandled).toEqual([])
 })
+
+it('push rules that cannot be read, while other reads of a first sync are under way, end no process', async () => {
+  const bob = await house.person('bob')
+  await bob.createRoom()
+  await bob.call('PUT', '/pushrules/global/content/hello', { pattern: 'hello', actions: ['notify'] })
+  await house.restart()
+  const { db } = house.server.database
+  const unhandled: unknown[] = []
+  const note = (error: unknown) => unhandled.push(error)
+  process.on('unhandledRejection', note)
+  await db.tx((tx) => tx.query('ALTER TABLE push_rules RENAME TO push_rules_away'))
+  expect((await bob.ask('GET', '/sync')).status).toBe(500)
+  await db.tx((tx) => tx.query('ALTER TABLE push_rules_away RENAME TO push_rules'))
+  process.off('unhandledRejection', note)
+  expect(unhandled).toEqual([])
+})
