@@ -43,8 +43,8 @@ async function partOf(
   name: string,
   { since, rules, rooms }: Suspects,
 ): Promise<ExtensionPart | undefined> {
-  const [global, ofRooms] = await Promise.all([globalData(look, since?.ledger), roomData(look, rooms)])
-  const all = rules ? [...global, await rules] : global
+  const [global, ofRooms, ruleset] = await Promise.all([globalData(look, since?.ledger), roomData(look, rooms), rules])
+  const all = ruleset ? [...global, ruleset] : global
   if (all.length + ofRooms.length === 0) return undefined
   const json = new JsonBytes().text('{')
   if (all.length > 0) writeDataList(json.text('"global":'), look, all, MATCH_ALL)
