@@ -19,7 +19,7 @@ import type { Lifetimes } from '../rooms/room/retention/lifetimes.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { StickyEvents } from '../rooms/write/sticky-events.ts'
 import type { Users } from '../users.ts'
-import type { FirstReadings } from './first/readings.ts'
+import type { FirstReadings, TimelineReads } from './first/readings.ts'
 import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
 import type { JournaledChanges, RecentChanges } from './recent-changes.ts'
@@ -42,6 +42,7 @@ export interface SyncSources {
   readonly stretches: SharedStretches
   readonly sharedNews: SharedNewsOfRooms
   readonly firstReadings: FirstReadings
+  readonly timelineReads: TimelineReads
   readonly unread: Unread
   readonly pushRules: Pick<PushRules, 'changedAt' | 'ruleset'>
   readonly lazyMembers: LazyMembers

@@ -126,6 +126,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     stretches: createSharedStretches(budget),
     sharedNews: createSharedNews(budget),
     firstReadings: createFirstReadings(budget),
+    timelineReads: new Map(),
     typing: typing.inRoom,
     receipts: receipts.between,
     visibleTo: access.visibleTo,

@@ -36,6 +36,9 @@ export interface FirstReading {
 /** By room. */
 export type FirstReadings = Pick<BudgetPart<number, FirstReading>, 'get' | 'set'>
 
+/** The rooms of which a sync reads so many of the newest events now: others who begin at the same time wait for that. */
+export type TimelineReads = Map<number, { readonly limit: number; readonly done: Promise<void> }>
+
 const READING_BYTES = 160
 
 export function createFirstReadings(budget: ByteBudget): FirstReadings {

@@ -49,17 +49,49 @@ export async function warm(
   const cold = roomNids.filter((nid) => (registry.peekAlive(nid)?.timeline.length ?? 0) === 0)
   const rooms = cold.map(load)
   const loading = Promise.all(rooms)
+  const reading = readTimelinesOnce(look, cold, rooms)
   // The rooms are asked for first: more depends on them.
   const counting =
     cold.length === 0 ? unread.know(by.userNid, roomNids) : loading.then(() => unread.know(by.userNid, roomNids))
-  await Promise.all([loading, counting, readTimelines(look, cold, rooms)])
+  await Promise.all([loading, counting, reading])
   await Promise.all(begun)
 }
 
-/** @param rooms those with these numbers */
-async function readTimelines(look: Look, nids: readonly number[], rooms: readonly Promise<Room>[]): Promise<void> {
+/** Reads timelines that nobody else is reading, and waits for the others. @param rooms those with these numbers */
+async function readTimelinesOnce(look: Look, nids: readonly number[], rooms: readonly Promise<Room>[]): Promise<void> {
   const { request, sources } = look
+  const reads = sources.timelineReads
   const limit = Math.min((request.filter.room.timeline.limit ?? 10) + 1, MAX_WARMED_EVENTS)
+  const others = new Set<Promise<void>>()
+  const own: number[] = []
+  const ownRooms: Promise<Room>[] = []
+  nids.forEach((nid, index) => {
+    const read = reads.get(nid)
+    if (read !== undefined && read.limit >= limit) others.add(read.done)
+    else {
+      own.push(nid)
+      ownRooms.push(rooms[index]!)
+    }
+  })
+  const reading = readTimelines(look, own, ownRooms, limit)
+  // Whose reader fails is read again with its room.
+  const read = { limit, done: reading.catch(() => {}) }
+  for (const nid of own) reads.set(nid, read)
+  try {
+    await reading
+  } finally {
+    for (const nid of own) if (reads.get(nid) === read) reads.delete(nid)
+  }
+  await Promise.all(others)
+}
+
+async function readTimelines(
+  look: Look,
+  nids: readonly number[],
+  rooms: readonly Promise<Room>[],
+  limit: number,
+): Promise<void> {
+  const { request, sources } = look
   const reader = nids.length * limit > MANY_EVENTS ? sources.db.bulk : sources.db
   const read = (from: number) =>
     from < nids.length ? getRecentTimelines(reader, nids.slice(from, from + ROOMS_IN_PIECE), limit) : undefined
