@@ -26,6 +26,8 @@ interface Badge {
   readonly rooms: Map<number, number>
   readonly invitations: number
   readonly stale: Set<number>
+  /** The last count of each room that is being counted: an earlier one that ends later says nothing any more. */
+  readonly counting: Map<number, object>
 }
 
 export function createBadges({
@@ -41,12 +43,16 @@ export function createBadges({
 }): Badges {
   const badges = createCache<number, Badge>(MAX_BADGES)
 
-  async function countStale(userNid: number, { rooms, stale }: Badge): Promise<void> {
+  async function countStale(userNid: number, { rooms, stale, counting }: Badge): Promise<void> {
     const roomNids = [...stale]
+    const own = {}
     stale.clear()
+    for (const nid of roomNids) counting.set(nid, own)
     try {
       const counts = await unreadRooms.of(userNid, roomNids)
       for (const nid of roomNids) {
+        if (counting.get(nid) !== own) continue
+        counting.delete(nid)
         const count = counts.get(nid)?.notification_count
         if (count === undefined) rooms.delete(nid)
         else rooms.set(nid, count)
@@ -69,7 +75,7 @@ export function createBadges({
     const joined = memberships.flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
     const invites = memberships.flatMap(([, { membership, eventNid }]) => (membership === 'invite' ? [eventNid] : []))
     const invitations = await countHeard(userNid, invites)
-    const badge = { rooms: new Map<number, number>(), invitations, stale: new Set(joined) }
+    const badge = { rooms: new Map<number, number>(), invitations, stale: new Set(joined), counting: new Map() }
     badges.set(userNid, badge)
     return badge
   }
@@ -81,11 +87,12 @@ export function createBadges({
   }
 
   /** Counts the one room that changed, as is usual for a phone that is told of each message. False if memory does not tell. */
-  function countOne(userNid: number, { rooms, stale }: Badge): boolean {
+  function countOne(userNid: number, { rooms, stale, counting }: Badge): boolean {
     const [roomNid] = stale
     const unread = roomNid === undefined ? undefined : unreadRooms.now(userNid, roomNid)
     if (roomNid === undefined || unread === undefined) return false
     stale.delete(roomNid)
+    counting.delete(roomNid)
     if (unread === 0) rooms.delete(roomNid)
     else rooms.set(roomNid, unread)
     return true
