@@ -55,3 +55,12 @@ test('reading everything again goes before', () => {
   expect([backlog.isAnew, backlog.reached]).toEqual([true, 0])
   expect(backlog.continueFrom(700)).toBe(0)
 })
+
+test('what was indexed before all is to be read anew is not noted as done', () => {
+  const backlog = backlogAt(1_000)
+  expect([backlog.positionAfter(1_200), backlog.positionAfter(900)]).toEqual([1_200, 1_000])
+  backlog.readFrom(0)
+  expect(backlog.positionAfter(1_200)).toBe(0)
+  expect(backlog.continueFrom(1_200)).toBe(0)
+  expect(backlog.positionAfter(100)).toBe(100)
+})

@@ -77,6 +77,11 @@ export class IndexBacklog {
     return taken
   }
 
+  /** The position to save with what was indexed up to a number: the beginning, if all is to be read again since that was read. */
+  positionAfter(upTo: number): number {
+    return this.isAnew ? 0 : Math.max(this.position, upTo)
+  }
+
   advance(upTo: number): void {
     this.position = Math.max(this.position, upTo)
   }

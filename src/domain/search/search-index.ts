@@ -59,7 +59,7 @@ export function createSearchIndex(parts: {
       for (let at = 0; at < texts.length; at += SEARCH_BATCH)
         await putSearchTexts(tx, texts.slice(at, at + SEARCH_BATCH))
       await deleteSearchTexts(tx, gone)
-      await setSearchPosition(tx, Math.max(backlog.position, upTo))
+      await setSearchPosition(tx, backlog.positionAfter(upTo))
     })
     backlog.advance(upTo)
   }
