@@ -4,9 +4,10 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { ByteBudget } from '../../../src/core/byte-budget.ts'
 import type { RoomId, UserId } from '../../../src/core/ids.ts'
+import { JsonBytes } from '../../../src/core/json-bytes.ts'
 import { roomVersion } from '../../../src/core/room-version.ts'
 import { buildState } from '../../../src/core/state/trie.ts'
-import { loadReferences } from '../../../src/domain/rooms/room/client-event.ts'
+import { loadReferences, writeClientEvent } from '../../../src/domain/rooms/room/client-event.ts'
 import { createEventCache } from '../../../src/domain/rooms/room/event-cache.ts'
 import { emptyRoom, Room } from '../../../src/domain/rooms/room/room.ts'
 import { RoomEvent } from '../../../src/domain/rooms/room/room-event.ts'
@@ -122,6 +123,15 @@ function roomOf(nid: number, events: Parameters<typeof emptyRoom>[0]['events'], 
   return room
 }
 
+/** A text that was put together of others takes memory of its own once it is written. */
+function write(events: readonly RoomEvent[]): void {
+  for (const event of events) {
+    const answer = new JsonBytes().bytes(Buffer.from('['))
+    writeClientEvent(answer, event, { now: 0, tokenNid: undefined })
+    expect(answer.length).toBeGreaterThan(event.json.length / 4)
+  }
+}
+
 /** Nothing is asked of a database here. */
 const NO_DATABASE = { query: () => Promise.reject(new Error('nothing is to be read')) }
 const SHARE = 0.25
@@ -144,6 +154,7 @@ describe('what the caches say they hold is within a quarter of what the heap say
       expect(Math.abs(budget.bytes / read - 1), `${budget.bytes} of ${read}`).toBeLessThan(SHARE)
       const all = [...(await cache.load(Array.from({ length: count }, (_, index) => index + 1))).values()]
       await loadReferences(cache, all)
+      write(all)
       all.length = 0
       const shown = heapBytes() - before
       expect(Math.abs(budget.bytes / shown - 1), `${budget.bytes} of ${shown}`).toBeLessThan(SHARE)
