@@ -3,8 +3,8 @@ import { makeCommunity } from '../community.ts'
 import { type Measurement, measurement } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
 import { processorTimes, usageOfProcess } from '../processes.ts'
-import { openTarget, type Target } from '../target.ts'
-import { startTwoNodes } from './passed-on.ts'
+import type { Target } from '../target.ts'
+import { atTwoNodes } from './passed-on.ts'
 import { drive } from './send.ts'
 
 export const BENCHMARK = 'nodes-send'
@@ -13,21 +13,7 @@ const ROUNDS = 4
 const WARM_UP_SECONDS = 3
 
 /** Messages at two nodes, one of which serves: how many more than at one, and whether the machine had processors left. */
-export async function measureNodesSend(options: BenchOptions): Promise<Measurement[]> {
-  if (options.url !== undefined) return []
-  // Its Postgres has room for another database.
-  const owner = await openTarget(options)
-  try {
-    const cluster = await startTwoNodes(owner)
-    try {
-      return await measure(owner, cluster, options.seconds)
-    } finally {
-      await cluster.close()
-    }
-  } finally {
-    await owner.close()
-  }
-}
+export const measureNodesSend = (options: BenchOptions): Promise<Measurement[]> => atTwoNodes(options, measure)
 
 interface Way {
   readonly variant: string
@@ -41,7 +27,7 @@ interface Way {
 }
 
 /** The same senders each time, in turn, so that all ways see the same machine. */
-async function measure(owner: Target, { nodes }: Nodes, seconds: number): Promise<Measurement[]> {
+async function measure(owner: Target, { nodes }: Nodes, { seconds }: BenchOptions): Promise<Measurement[]> {
   const [first, second] = nodes.map(({ baseUrl }) => baseUrl) as [string, string]
   const community = { people: SENDERS, rooms: SENDERS, isIn: (person: number, room: number) => room === person }
   const { api, people, roomIds } = await makeCommunity({ ...owner, baseUrl: first }, community)

@@ -1,37 +1,25 @@
 import { syncPath } from '../../test/support/api.ts'
+import type { Nodes } from '../../test/support/nodes.ts'
 import { makeCommunity } from '../community.ts'
 import { latenciesOf, type Measurement, measurement } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
 import { socketsOf, usageOfProcess } from '../processes.ts'
-import { openTarget, type Target } from '../target.ts'
+import type { Target } from '../target.ts'
 import { driveFanOut, hotRounds, startingPoint } from './fan-out.ts'
 import { driveNoopSync, noopLine } from './noop-sync.ts'
-import { startTwoNodes } from './passed-on.ts'
+import { atTwoNodes } from './passed-on.ts'
 
 export const BENCHMARK = 'nodes-sync'
 const PEOPLE = 64
 const ROOMS = 10
 const ROUNDS = 4
 
-type Nodes = Awaited<ReturnType<typeof startTwoNodes>>
-
 /** Syncs at two nodes, one of which serves: how many more than at one find nothing, and how soon a message of one reaches those that the other holds. */
-export async function measureNodesSync(options: BenchOptions): Promise<Measurement[]> {
-  if (options.url !== undefined) return []
-  // Its Postgres has room for another database.
-  const owner = await openTarget(options)
-  try {
-    const cluster = await startTwoNodes(owner)
-    try {
-      const noop = await measureNoop(owner, cluster, options.seconds)
-      return [...noop, ...(await measureHeld(owner, cluster, Math.max(...options.members)))]
-    } finally {
-      await cluster.close()
-    }
-  } finally {
-    await owner.close()
-  }
-}
+export const measureNodesSync = (options: BenchOptions): Promise<Measurement[]> =>
+  atTwoNodes(options, async (owner, cluster, { seconds, members }) => {
+    const noop = await measureNoop(owner, cluster, seconds)
+    return [...noop, ...(await measureHeld(owner, cluster, Math.max(...members)))]
+  })
 
 /** One node and both in turn, so that both ways see the same machine. */
 async function measureNoop(owner: Target, { nodes }: Nodes, seconds: number): Promise<Measurement[]> {

@@ -17,14 +17,20 @@ const DATABASE = 'nodes'
 const ROUNDS = 3
 
 /** What requests cost that a node passes on to the one that serves, beside those that this one gets itself. In turn, so that both see the same machine. */
-export async function measurePassedOn(options: BenchOptions): Promise<Measurement[]> {
+export const measurePassedOn = (options: BenchOptions): Promise<Measurement[]> => atTwoNodes(options, measure)
+
+/** Measures something at two nodes that it starts and stops; nothing, where the server is not ours. */
+export async function atTwoNodes(
+  options: BenchOptions,
+  measureAt: (owner: Target, cluster: Nodes, options: BenchOptions) => Promise<Measurement[]>,
+): Promise<Measurement[]> {
   if (options.url !== undefined) return []
   // Its Postgres has room for another database.
   const owner = await openTarget(options)
   try {
     const cluster = await startTwoNodes(owner)
     try {
-      return await measure(owner, cluster, options.seconds)
+      return await measureAt(owner, cluster, options)
     } finally {
       await cluster.close()
     }
@@ -33,7 +39,7 @@ export async function measurePassedOn(options: BenchOptions): Promise<Measuremen
   }
 }
 
-export async function startTwoNodes(owner: Target): Promise<Nodes> {
+async function startTwoNodes(owner: Target): Promise<Nodes> {
   const connection = owner.database()!
   const client = new pg.Client(connection)
   await client.connect()
@@ -44,7 +50,7 @@ export async function startTwoNodes(owner: Target): Promise<Nodes> {
   return startNodes({ count: 2, url: () => url, env: () => ({ HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4' }) })
 }
 
-async function measure(owner: Target, { nodes }: Nodes, seconds: number): Promise<Measurement[]> {
+async function measure(owner: Target, { nodes }: Nodes, { seconds }: BenchOptions): Promise<Measurement[]> {
   const [first] = nodes
   const isIn = (person: number, room: number) => room === person % ROOMS
   const community = { people: PEOPLE, rooms: ROOMS, isIn }
