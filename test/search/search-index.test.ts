@@ -9,6 +9,8 @@ import { createSearchIndex, type SearchIndex } from '../../src/domain/search/sea
 import { createSearchSignals, type SearchSignals } from '../../src/domain/search/search-signals.ts'
 import type { Database } from '../../src/store/db/db.ts'
 import { searchPosition, setSearchPosition } from '../../src/store/events/search.ts'
+import { edit, redact } from '../relations/people.ts'
+import { openHouse } from '../rooms/people.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -70,4 +72,30 @@ test('a pause while the database is read leaves the position where reading was, 
   await waitUntil('it to read', () => reads > 0)
   await paused.stop?.()
   expect(await searchPosition(db)).toBe(POSITION)
+})
+
+test('what was redacted goes from the index after a kill, however far before the redaction it was', async () => {
+  const house = await openHouse()
+  try {
+    const { db } = house.server.database
+    const indexed = async () => {
+      const rows = await db.query<{ words: string }>('SELECT words::text FROM search_text', [])
+      return ['quokka', 'wombta', 'wombat'].filter((word) => rows.some(({ words }) => words.includes(`'${word}'`)))
+    }
+    const alice = await house.person('alice')
+    const room = await alice.createRoom()
+    const secret = await alice.say(room, 'quokka')
+    const typo = await alice.say(room, 'wombta')
+    const edited = await edit(alice, room, typo, 'wombat')
+    await waitUntil('them to be indexed', async () => (await indexed()).join() === 'quokka,wombat')
+    house.server.services.admin.search.setPaused(true)
+    const [last] = await db.query<{ nid: number }>('SELECT max(event_nid) AS nid FROM event', [])
+    await redact(alice, room, secret)
+    await redact(alice, room, edited)
+    await db.tx((tx) => setSearchPosition(tx, last!.nid + SEARCH_OVERLAP))
+    await house.restart()
+    await waitUntil('them to go', async () => (await indexed()).join() === 'wombta')
+  } finally {
+    await house.close()
+  }
 })

@@ -1,16 +1,17 @@
 import { relationOf } from '../../core/event/relation.ts'
+import { isEventId } from '../../core/ids.ts'
 import { searchedWordsOf } from '../../core/search-words.ts'
 import type { Reader } from '../../store/db/db.ts'
 import { getAggregations } from '../../store/events/relations.ts'
-import type { SearchText } from '../../store/events/search.ts'
+import { editedBy, type SearchText } from '../../store/events/search.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { editedText, searchedText } from './searched-text.ts'
 
-/** What the index is to hold of some events, and of those that they edit. */
+/** What the index is to hold of some events, and of those that they edit or redact. */
 export interface ReadTexts {
   readonly texts: readonly SearchText[]
-  /** The numbers of those of the events that have no text, or none any more. */
+  /** The numbers of those that have no text, or none any more. */
   readonly gone: readonly number[]
 }
 
@@ -28,9 +29,11 @@ export function createReadSearchTexts({
     const own = searchedText(event)
     if (own === undefined) return undefined
     const edit = own.kind === 'message' && event.hasRelations ? await newestEdit(event) : undefined
-    const words = searchedWordsOf((edit && editedText(edit)) ?? own.text)
+    const newText = edit && editedText(edit)
+    const words = searchedWordsOf(newText ?? own.text)
     if (words.length === 0) return undefined
-    return { eventNid: event.nid, roomNid: event.roomNid, kind: own.kind, ts: event.ts, words }
+    const editNid = newText === undefined ? undefined : edit?.nid
+    return { eventNid: event.nid, roomNid: event.roomNid, kind: own.kind, ts: event.ts, editNid, words }
   }
 
   async function newestEdit({ id, sender, type, roomNid }: RoomEvent): Promise<RoomEvent | undefined> {
@@ -40,6 +43,15 @@ export function createReadSearchTexts({
     return nid === undefined ? undefined : (await events.load([nid])).get(nid)
   }
 
+  /** What these events redact, and what is searched by the words of an edit that they redact: that edit no longer says of what. */
+  async function redactedBy(redactions: readonly RoomEvent[]): Promise<RoomEvent[]> {
+    const ids = redactions.flatMap(({ pdu }) => [pdu.redacts, pdu.content.redacts].filter(isEventId))
+    if (ids.length === 0) return []
+    const redacted = [...(await events.loadByIds(ids)).values()]
+    const edits = redacted.filter(({ type }) => type === 'm.room.message').map(({ nid }) => nid)
+    return [...redacted, ...(await events.load(await editedBy(db, edits))).values()]
+  }
+
   return async (nids) => {
     const found = [...(await events.load(nids)).values()]
     const edited = found.flatMap(({ content }) => {
@@ -47,9 +59,10 @@ export function createReadSearchTexts({
       return relation?.relType === 'm.replace' ? [relation.eventId] : []
     })
     const targets = edited.length === 0 ? [] : [...(await events.loadByIds(edited)).values()]
+    const redacted = await redactedBy(found.filter(({ type }) => type === 'm.room.redaction'))
     const texts: SearchText[] = []
-    const gone = new Set(nids)
-    for (const event of new Set([...found, ...targets])) {
+    const gone = new Set([...nids, ...redacted.map(({ nid }) => nid)])
+    for (const event of new Set([...found, ...targets, ...redacted])) {
       const text = await textOf(event)
       if (text) texts.push(text)
       if (text) gone.delete(event.nid)

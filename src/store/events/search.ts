@@ -11,19 +11,23 @@ export interface SearchText {
   readonly roomNid: number
   readonly kind: SearchKind
   readonly ts: number
+  /** The event that edited it, if these are the words of an edit. */
+  readonly editNid: number | undefined
   readonly words: readonly string[]
 }
 
-/** No word holds this character, so that rooms and kinds are no words. */
+/** No word holds this character, so that rooms, kinds and edits are no words. */
 const MARK = '\u0001'
 const roomMark = (roomNid: number) => `${MARK}r${roomNid}`
 const kindMark = (kind: SearchKind) => `${MARK}${kind[0]}`
+const editMark = (editNid: number) => `${MARK}e${editNid}`
 
 /** Lexemes as Postgres reads them. */
 const quoted = (lexeme: string) => `'${lexeme.replace(/[\\']/g, (character) => character + character)}'`
 
-function vectorOf({ roomNid, kind, words }: SearchText): string {
-  return [roomMark(roomNid), kindMark(kind), ...words].map(quoted).join(' ')
+function vectorOf({ roomNid, kind, editNid, words }: SearchText): string {
+  const edit = editNid === undefined ? [] : [editMark(editNid)]
+  return [roomMark(roomNid), kindMark(kind), ...edit, ...words].map(quoted).join(' ')
 }
 
 /** Writes the words of events over those that were there, unless an event was redacted or removed meanwhile. */
@@ -58,7 +62,17 @@ export async function clearSearch(tx: Tx): Promise<void> {
   await setSearchPosition(tx, 0)
 }
 
-/** The next numbers of events that may have a text, and the number up to which there are no others. */
+/** The numbers of the events that are searched by the words of these edits. */
+export async function editedBy(reader: Reader, editNids: readonly number[]): Promise<number[]> {
+  if (editNids.length === 0) return []
+  const rows = await reader.query<{ event_nid: number }>(
+    'SELECT event_nid FROM search_text WHERE words @@ $1::tsquery',
+    [anyOf(editNids.map(editMark))],
+  )
+  return rows.map(({ event_nid }) => event_nid)
+}
+
+/** The next numbers of events that have a text or take one away, and the number up to which there are no others. */
 export async function searchableAfter(
   reader: Reader,
   after: number,
@@ -72,7 +86,12 @@ export async function searchableAfter(
   return { nids, upTo: rows.at(-1)?.event_nid }
 }
 
-const SEARCHED_TYPES: ReadonlySet<string> = new Set(['m.room.message', 'm.room.name', 'm.room.topic'])
+const SEARCHED_TYPES: ReadonlySet<string> = new Set([
+  'm.room.message',
+  'm.room.name',
+  'm.room.topic',
+  'm.room.redaction',
+])
 
 export interface SearchQuery {
   readonly words: readonly string[]
