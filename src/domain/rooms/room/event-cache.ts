@@ -15,9 +15,9 @@ export interface EventCache extends EventLoader {
   related(eventIds: readonly string[]): void
   /** An event was rendered and takes more memory from now on. */
   grown(event: RoomEvent): void
-  /** Keeps an event that was just read. An event that is already cached wins, since it may be newer. */
+  /** Keeps an event that was just read, unless it was forgotten lately. An event that is already cached wins, since it may be newer. */
   adopt(row: EventRow): RoomEvent
-  /** Forgets events that were removed or changed. */
+  /** Forgets events that were removed or changed. Reads that began before do not bring them back. */
   forget(nids: readonly number[]): void
   /** Forgets all events, because commits were missed: some of them may be redactions. */
   forgetAll(): void
@@ -28,10 +28,13 @@ export interface EventCache extends EventLoader {
 /** For longer than the time in which so many events get relations, no read is under way. Of one room fewer are enough. */
 const MAX_RECENT_TARGETS = 4_096
 
+/** The same for events that were removed or changed: a purge removes less while a read is under way. */
+const MAX_RECENT_FORGOTTEN = 32_768
+
 /** A set of at least the `size` newest ids, and of at most twice as many. */
-function createRecentIds(size: number): Pick<Set<string>, 'has'> & { add(id: string): void } {
-  let newer = new Set<string>()
-  let older = new Set<string>()
+function createRecentIds<Id>(size: number): Pick<Set<Id>, 'has'> & { add(id: Id): void } {
+  let newer = new Set<Id>()
+  let older = new Set<Id>()
   return {
     has: (id) => newer.has(id) || older.has(id),
     add(id) {
@@ -52,13 +55,16 @@ export function createEventCache({
   db,
   budget,
   recentTargets = MAX_RECENT_TARGETS,
+  recentForgotten = MAX_RECENT_FORGOTTEN,
 }: {
   db: Reader & Partial<Pick<Database, 'bulk'>>
   budget: ByteBudget
   recentTargets?: number
+  recentForgotten?: number
 }): EventCache {
   const nidById = new Map<string, number>()
-  const targets = createRecentIds(recentTargets)
+  const targets = createRecentIds<string>(recentTargets)
+  const forgotten = createRecentIds<number>(recentForgotten)
   const events = budget.part<number, RoomEvent>({
     name: 'events',
     bytesOf: (event) => event.bytes + INDEX_BYTES,
@@ -84,7 +90,8 @@ export function createEventCache({
     const known = events.peek(row.event_nid)
     if (known && isAsNew(known, row)) return events.get(row.event_nid) ?? known
     const event = new RoomEvent(row)
-    put(event)
+    // Who read it before it was removed or changed may still answer with it.
+    if (!forgotten.has(event.nid)) put(event)
     return event
   }
 
@@ -118,7 +125,10 @@ export function createEventCache({
       return events.bytes
     },
     forget(nids) {
-      for (const nid of nids) events.delete(nid)
+      for (const nid of nids) {
+        forgotten.add(nid)
+        events.delete(nid)
+      }
     },
     forgetAll() {
       events.clear()
