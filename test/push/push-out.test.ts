@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { EventId, RoomId } from '../../src/core/ids.ts'
 import { PUSH_PACE } from '../../src/domain/limits/pushers.ts'
 import {
   type Account,
@@ -242,6 +243,29 @@ describe('the badge', () => {
     await say('answer', bob)
     const found = await gateway.until(key(), 2)
     expect(found[1].counts).toEqual({ unread: 0 })
+  })
+
+  it('falls when history is removed, for those alone to whom it was unread', async () => {
+    const third = await register(api, `third${serial}`)
+    await join(api, third.token, room)
+    for (const [who, name] of [
+      [bob, 'key'],
+      [third, 'third'],
+    ] as const)
+      await setPusher(api, who, gateway, key(name))
+    await say('one')
+    await say('two')
+    const last = await say('three')
+    await gateway.until(key(), 3)
+    await read(third, last)
+    await waitUntil('the third', () => gateway.of(key('third')).at(-1)?.counts.unread === 0)
+    const sent = gateway.of(key('third')).length
+    await server.services.admin.historyPurges.begin(room as RoomId, { eventId: last as EventId }, true)
+    const found = await gateway.until(key(), 4)
+    expect(found[3]).toEqual({ counts: { unread: 1 }, devices: [expect.anything()] })
+    await say('four')
+    await gateway.until(key(), 5)
+    expect(bodiesOf((await gateway.until(key('third'), sent + 1)).slice(sent))).toEqual(['four'])
   })
 
   it('is not sent to a pusher that counts itself', async () => {

@@ -16,6 +16,8 @@ export interface Badges {
   changed(userNid: number, roomNid: number): void
   /** Whether something was unread in a room when it was counted last. */
   wasUnread(userNid: number, roomNid: number): boolean
+  /** Whether something may be unread in a room, as far as memory tells. */
+  mayHaveUnread(userNid: number, roomNid: number): boolean
   /** The user's rooms are others now. */
   forget(userNid: number): void
   forgetAll(): void
@@ -106,6 +108,10 @@ export function createBadges({
     },
     changed: (userNid, roomNid) => void badges.get(userNid)?.stale.add(roomNid),
     wasUnread: (userNid, roomNid) => badges.get(userNid)?.rooms.has(roomNid) === true,
+    mayHaveUnread(userNid, roomNid) {
+      const badge = badges.get(userNid)
+      return badge === undefined || badge.rooms.has(roomNid) || badge.stale.has(roomNid) || badge.counting.has(roomNid)
+    },
     forget: (userNid) => void badges.delete(userNid),
     forgetAll: () => badges.clear(),
   }

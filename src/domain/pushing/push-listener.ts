@@ -58,6 +58,14 @@ export function createPushListener({ pushUsers, audience, badges, stream, soon }
       badges.changed(userNid, roomNid)
       pushUsers.countsChanged(userNid)
     },
+    purged(room) {
+      if (users.size === 0) return
+      for (const { userNid } of audience.of(room)) {
+        if (!badges.mayHaveUnread(userNid, room.nid)) continue
+        badges.changed(userNid, room.nid)
+        pushUsers.countsChanged(userNid)
+      }
+    },
   }
 }
 

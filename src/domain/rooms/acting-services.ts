@@ -79,7 +79,15 @@ export interface ActingParts {
   readonly outgoing: { reaches(server: ServerName): boolean }
   readonly roomBase: Pick<
     RoomBase,
-    'invitePermission' | 'events' | 'registry' | 'userRooms' | 'budget' | 'unread' | 'shadowBans' | 'lifetimes'
+    | 'invitePermission'
+    | 'events'
+    | 'registry'
+    | 'userRooms'
+    | 'budget'
+    | 'unread'
+    | 'shadowBans'
+    | 'lifetimes'
+    | 'pushSignals'
   >
   readonly writing: WritingServices
   readonly receiving: Pick<ReceivingServices, 'receiver' | 'processJoin'>
@@ -171,8 +179,8 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     idle: persister.idle,
   })
   await deletions.resume()
-  const { lifetimes, unread } = parts.roomBase
-  const historyPurges = createHistoryPurges({ db, clock, random, log, registry, events, unread })
+  const { lifetimes, unread, pushSignals: push } = parts.roomBase
+  const historyPurges = createHistoryPurges({ db, clock, random, log, registry, events, unread, push })
   return {
     rooms,
     addressInvites: createAddressInvites({ appender, registry, rooms, log, profileOf, identityServers }),

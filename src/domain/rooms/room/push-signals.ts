@@ -9,6 +9,8 @@ export interface PushListener {
   missed(position: number): void
   /** A user has read something in a room. */
   read(userNid: number, roomNid: number): void
+  /** History of a room is going: less of it may be unread. */
+  purged(room: Room): void
 }
 
 /** Made before rooms, and listened to by what is made after them: the pushers. */
@@ -22,6 +24,7 @@ export function createPushSignals(): PushSignals {
     committed: (room, events, members) => listener?.committed(room, events, members),
     missed: (position) => listener?.missed(position),
     read: (userNid, roomNid) => listener?.read(userNid, roomNid),
+    purged: (room) => listener?.purged(room),
     subscribe(one) {
       listener = one
     },

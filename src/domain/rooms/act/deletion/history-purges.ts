@@ -19,6 +19,7 @@ import { PURGE_TURN_MS } from '../../../limits/history-purges.ts'
 import { restAfterWork } from '../../../spare-time.ts'
 import type { Unread } from '../../../sync/unread.ts'
 import type { EventCache } from '../../room/event-cache.ts'
+import type { PushListener } from '../../room/push-signals.ts'
 import type { RoomRegistry } from '../../room/registry.ts'
 import type { Room } from '../../room/room.ts'
 import { createPurgeSteps } from './purge-steps.ts'
@@ -59,6 +60,7 @@ export interface HistoryPurgeParts {
   readonly registry: RoomRegistry
   readonly events: EventCache
   readonly unread: Pick<Unread, 'forgetRoom'>
+  readonly push: Pick<PushListener, 'purged'>
 }
 
 const ID_BYTES = 12
@@ -92,7 +94,7 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
     )
     if (!isFirst) return undefined
     room.purgedTo = Math.max(room.purgedTo, purge.up_to_pos)
-    parts.unread.forgetRoom(room.nid)
+    countAnew(parts, room)
     if (!purge.is_by_age) runs.giveWay()
     wake()
     return purge_id
@@ -125,6 +127,12 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
       wake = listener
     },
   }
+}
+
+/** What is gone counts for nobody any more: also not on phones. */
+function countAnew({ unread, push }: Pick<HistoryPurgeParts, 'unread' | 'push'>, room: Room): void {
+  unread.forgetRoom(room.nid)
+  push.purged(room)
 }
 
 /** Carries purges out. */
@@ -185,7 +193,7 @@ function createPurgeRuns(parts: HistoryPurgeParts) {
     if (isOver()) return false
     // What is bundled with the events that stay. By its age, an event goes before what relates to it.
     if (!purge.is_by_age) events.forgetAll()
-    parts.unread.forgetRoom(room.nid)
+    countAnew(parts, room)
     registry.drop(await registry.getByNid(room.nid))
     const { purge_id: id } = purge
     await db.tx((tx) => (purge.is_by_age ? deletePurge(tx, id) : endPurge(tx, id, clock.now(), undefined)))
