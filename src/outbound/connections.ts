@@ -20,6 +20,7 @@ import { countWaitingRequests, type WaitingRequests } from './waiting-requests.t
 const load = createRequire(import.meta.url)
 const dispatcher: typeof undici.Dispatcher = load('undici/lib/dispatcher/dispatcher.js')
 const Pool: typeof undici.Pool = load('undici/lib/dispatcher/pool.js')
+const Client: typeof undici.Client = load('undici/lib/dispatcher/client.js')
 const buildConnector: typeof undici.buildConnector = load('undici/lib/core/connect.js')
 // As the entry does: `request` and the like are methods of every dispatcher.
 Object.assign(dispatcher.prototype, load('undici/lib/api/index.js'))
@@ -65,6 +66,8 @@ export interface ConnectionOptions {
   readonly names?: Names
   /** The most connections to one target. */
   readonly connections?: number
+  /** The most connections that stay open without a request, to all targets. */
+  readonly idleConnections?: number
   /** Whether answers include the certificate. */
   readonly readsCertificates?: boolean
 }
@@ -95,6 +98,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
   const connect = proxy === undefined ? direct : throughProxy(proxy, direct, (host) => addressesOf(names, guard, host))
   /** A handshake takes a millisecond or two: those of a hundred servers at once would block everything else. */
   const nextTurn = createLoopTurns(CONNECTIONS_PER_TURN)
+  const factory = options.idleConnections === undefined ? undefined : boundIdle(options.idleConnections)
   const targets = createCache<string, Target>(MAX_TARGETS, {
     dispose: ({ pool }) =>
       void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
@@ -122,6 +126,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
           .then(begin)
           .catch((error: Error) => done(error, null))
       },
+      ...(factory && { factory }),
       connections: options.connections ?? CONNECTIONS_PER_TARGET,
       keepAliveMaxTimeout: KEPT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -148,6 +153,48 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
       await Promise.all([...targets.values()].map(({ pool }) => pool.destroy()))
       targets.clear()
     },
+  }
+}
+
+/** Makes the connections of a pool. */
+type ConnectionFactory = (origin: URL, options: object) => undici.Client
+
+/**
+ * For pools that share it: of their connections, not more than this many stay open without a request. What has been idle for longest is
+ * closed first.
+ */
+function boundIdle(most: number): ConnectionFactory {
+  /** Those that have ended a request, the last ones last. They may have begun another. */
+  const resting = new Map<undici.Client, Socket>()
+
+  function closeOldest(): void {
+    for (const [client, socket] of resting) {
+      if (resting.size <= most) return
+      resting.delete(client)
+      if (client.stats.size === 0) socket.destroy()
+    }
+  }
+
+  return (origin, options) => {
+    const { connect, ...rest } = options as { readonly connect: undici.buildConnector.connector }
+    let socket: Socket | undefined
+    const client = new Client(origin, {
+      ...rest,
+      connect(wanted, done) {
+        connect(wanted, (...made) => {
+          socket = made[1] ?? undefined
+          done(...made)
+        })
+      },
+    })
+    client.on('drain', () => {
+      resting.delete(client)
+      if (socket === undefined || socket.destroyed) return
+      resting.set(client, socket)
+      closeOldest()
+    })
+    client.on('disconnect', () => resting.delete(client))
+    return client
   }
 }
 

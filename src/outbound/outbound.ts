@@ -11,7 +11,12 @@ import { createDiscovery, type Discovery } from './discovery.ts'
 import { createFederation, type Federation, type RequestSigner } from './federation.ts'
 import { createGuardedClient, type GuardedClient } from './http.ts'
 import { createNames, type Names } from './names.ts'
-import { createPushGatewayClient, PUSH_CONNECTIONS, type PushGatewayClient } from './push-gateway.ts'
+import {
+  createPushGatewayClient,
+  MAX_IDLE_PUSH_CONNECTIONS,
+  PUSH_CONNECTIONS,
+  type PushGatewayClient,
+} from './push-gateway.ts'
 import { createWellKnown } from './well-known.ts'
 
 /** The clients for other servers and services. */
@@ -53,6 +58,7 @@ export async function openOutbound(deps: {
   const pushing = await createGuardedClient({
     ...{ config, log, names, userAgent: `Hearth/${version}` },
     connections: PUSH_CONNECTIONS,
+    idleConnections: MAX_IDLE_PUSH_CONNECTIONS,
   })
   const pushGateways = createPushGatewayClient(pushing)
   return {

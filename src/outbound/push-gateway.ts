@@ -22,6 +22,8 @@ export const PUSH_TIMEOUT_MS = 10_000
 export const MAX_PUSH_ANSWER_BYTES = 16_384
 /** Connections to one gateway. */
 export const PUSH_CONNECTIONS = 64
+/** Connections to all gateways without a request: they take a tenth of a megabyte each. */
+export const MAX_IDLE_PUSH_CONNECTIONS = 256
 
 export function createPushGatewayClient(client: Pick<GuardedClient, 'request'>): PushGatewayClient {
   return {

@@ -74,6 +74,37 @@ describe('a request', () => {
     expect(server.connections()).toBe(before)
   })
 
+  test('leaves no more connections open than may be idle: those to all servers that were used last', async () => {
+    const client = await createGuardedClient({
+      config: outboundConfig({ ca_file: outside.authority.file }),
+      log: pino({ level: 'silent' }),
+      names: outside.names,
+      idleConnections: 2,
+    })
+    try {
+      const askOf = (host: string) => client.request({ ...USUAL, url: at(host) })
+      const made = async (...hosts: string[]) => {
+        const before = server.connections()
+        for (const host of hosts) expect(await askOf(host)).toMatchObject({ ok: true })
+        return server.connections() - before
+      }
+      expect(await made('good.test', 'other.test', 'new.test')).toBe(3)
+      expect(await made('other.test', 'new.test', 'other.test')).toBe(0)
+      expect(await made('good.test')).toBe(1)
+      expect(await made('other.test')).toBe(0)
+      expect(await made('new.test')).toBe(1)
+      // What has a request stays open, however many there are.
+      const waiting: (() => void)[] = []
+      server.handler = (request, response) => waiting.push(() => json({})(request, response))
+      const busy = ['good.test', 'other.test', 'new.test', 'other.test'].map(askOf)
+      await waitUntil('all to be asked', () => waiting.length === busy.length)
+      for (const answer of waiting) answer()
+      expect((await Promise.all(busy)).map(({ ok }) => ok)).not.toContain(false)
+    } finally {
+      await client.close()
+    }
+  })
+
   test('may go elsewhere than its URL says, which still names Host and certificate', async () => {
     const via = { host: 'other.test', port: server.port }
     expect(await ask({ url: 'https://good.test/x', via })).toMatchObject({ ok: true })
