@@ -1,5 +1,6 @@
 import type { Server, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { type TLSSocket, Server as TlsServer } from 'node:tls'
 import type { Logger } from 'pino'
 import type { ArrivalMetrics, ConnectionEnd } from '../domain/arrival-metrics.ts'
 import { networkOf } from '../domain/network.ts'
@@ -11,7 +12,7 @@ import { noteQueued } from './queued-answers.ts'
 export interface Connections {
   /** @param isBehindProxy whether connections from this machine may be a reverse proxy, which serves many clients */
   bound(server: Server, isBehindProxy: boolean): void
-  /** Ends those that have never sent anything: Node counts them among the busy ones. */
+  /** Ends those that have never sent anything, also those whose TLS handshake is all: Node counts them among the busy ones. */
   endSilent(): void
 }
 
@@ -30,8 +31,10 @@ export function createConnections(
   const isTrusted = addressMatcher(trustedProxies)
   const isLocal = addressMatcher(LOOPBACK)
   const ofAddress = new Map<string, number>()
-  /** Connections that had sent nothing at the last check, oldest first. */
+  /** Connections that had sent nothing at the last check, oldest first. After its handshake, one with TLS is here again, as what is inside it. */
   const silent = new Set<Socket>()
+  /** Connections whose handshake is not over, by what they share with what is inside them. */
+  const handshaking = new Map<string, Socket>()
   const ended = new WeakSet<Duplex>()
   let open = 0
   metrics.watchConnections(() => open)
@@ -83,9 +86,25 @@ export function createConnections(
     })
   }
 
+  function watchHandshakes(server: TlsServer): void {
+    server.on('connection', (socket: Socket) => {
+      const key = endsOf(socket)
+      handshaking.set(key, socket)
+      socket.once('close', () => {
+        if (handshaking.get(key) === socket) handshaking.delete(key)
+      })
+    })
+    server.on('secureConnection', (socket: TLSSocket) => {
+      handshaking.delete(endsOf(socket))
+      silent.add(socket)
+      socket.once('close', () => silent.delete(socket))
+    })
+  }
+
   return {
     bound(server, isBehindProxy) {
       server.prependListener('request', noteQueued)
+      if (server instanceof TlsServer) watchHandshakes(server)
       server.on('connection', (socket: Socket) => {
         const address = normaliseIp(socket.remoteAddress ?? '')
         const isProxy = address !== undefined && (isTrusted(address) || (isBehindProxy && isLocal(address)))
@@ -102,6 +121,11 @@ export function createConnections(
     },
     endSilent() {
       for (let socket = takeSilent(); socket !== undefined; socket = takeSilent()) socket.destroy()
+      for (const socket of handshaking.values()) socket.destroy()
     },
   }
+}
+
+function endsOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): string {
+  return `${localAddress} ${localPort} ${remoteAddress} ${remotePort}`
 }

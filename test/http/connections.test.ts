@@ -1,10 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { pino } from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createMetrics, type Metrics } from '../../src/domain/metrics.ts'
 import { type ConnectionBounds, type Connections, createConnections } from '../../src/http/connections.ts'
 import { answerBrokenRequest } from '../../src/http/server.ts'
+import { type Certificate, selfSigned } from '../support/certificate.ts'
 import { openRequest } from '../support/raw-request.ts'
 import { startServer } from '../support/server.ts'
 import { IS_TWO_NODES } from '../support/two-nodes.ts'
@@ -31,7 +34,11 @@ interface Opened {
 
 const answer = (_request: IncomingMessage, response: ServerResponse) => void response.end('ok')
 
-async function bounded(bounds: Partial<ConnectionBounds>, isBehindProxy = false): Promise<Bounded> {
+async function bounded(
+  bounds: Partial<ConnectionBounds>,
+  isBehindProxy = false,
+  certificate?: Certificate,
+): Promise<Bounded> {
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
   const metrics = createMetrics({ version: '', node: '' })
@@ -39,7 +46,8 @@ async function bounded(bounds: Partial<ConnectionBounds>, isBehindProxy = false)
     { inAll: 100, perAddress: 10, trustedProxies: [], ...bounds },
     { metrics: metrics.arrivals, log },
   )
-  const server = createServer({ headersTimeout: 100, connectionsCheckingInterval: 20 }, answer)
+  const options = { headersTimeout: 100, connectionsCheckingInterval: 20 }
+  const server = certificate ? createTlsServer({ ...options, ...certificate }, answer) : createServer(options, answer)
   server.on('clientError', answerBrokenRequest)
   connections.bound(server, isBehindProxy)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -135,6 +143,30 @@ describe('A9: connections', () => {
     await waitUntil('all four', async () => (await count()) === 4)
     connections.endSilent()
     await waitUntil('the end of the others', () => silent.every(({ isEnded }) => isEnded()))
+    expect([await count(), talking.isEnded()]).toEqual([1, false])
+  })
+
+  test('that have asked nothing inside TLS are not waited for when the server stops, nor those in their handshake', async () => {
+    const { open, count, server, connections } = await bounded({}, true, selfSigned('hs'))
+    server.headersTimeout = 60_000
+    const inside: Socket[] = []
+    server.on('secureConnection', (socket: Socket) => inside.push(socket))
+    const openTls = async () => {
+      const opened = open()
+      const socket = connectTls({ socket: opened.socket, rejectUnauthorized: false }).on('error', () => {})
+      await new Promise<void>((resolve) => socket.once('secureConnect', resolve))
+      return { ...opened, socket }
+    }
+    const [silent, talking] = [await openTls(), await openTls()]
+    talking.socket.write('GET / HT')
+    const beginning = open()
+    const heard = new Promise<Socket>((resolve) => server.once('connection', resolve))
+    // The first bytes of a handshake.
+    beginning.socket.write(Buffer.from([22, 3, 1]))
+    const there = await heard
+    await waitUntil('half a request', () => there.bytesRead > 0 && inside.some(({ bytesRead }) => bytesRead > 0))
+    connections.endSilent()
+    await waitUntil('the end of the others', () => silent.isEnded() && beginning.isEnded())
     expect([await count(), talking.isEnded()]).toEqual([1, false])
   })
 
