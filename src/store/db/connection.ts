@@ -86,6 +86,15 @@ export function translate(error: unknown): unknown {
   return isUnavailable(error) ? unavailable() : error
 }
 
+/**
+ * Whether a query failed, before it did anything, because its statement is not there, or is there already (`invalid_sql_statement_name`,
+ * `duplicate_prepared_statement`). So fail those that were sent behind one that could not be parsed: the driver counts on its statement.
+ */
+function hasOtherStatement(error: unknown): boolean {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  return code === '26000' || code === '42P05'
+}
+
 export interface PipelinedOptions {
   /** Runs on each new connection before any query, for session settings and locks. */
   readonly prepare?: ((client: pg.Client) => Promise<void>) | undefined
@@ -118,9 +127,20 @@ export class PipelinedConnection implements Reader {
       const client = this.#client ?? (await this.#connect())
       return (await client.query<Row & pg.QueryResultRow>(prepared(text, values))).rows
     } catch (error) {
+      if (hasOtherStatement(error)) return await this.#queryUnprepared<Row>(text, values)
       throw translate(error)
     } finally {
       this.#options.answered?.((performance.now() - asked) / 1000)
+    }
+  }
+
+  async #queryUnprepared<Row extends object>(text: string, values: Values): Promise<Row[]> {
+    try {
+      const { name: _name, ...query } = prepared(text, values)
+      const client = this.#client ?? (await this.#connect())
+      return (await client.query<Row & pg.QueryResultRow>(query)).rows
+    } catch (error) {
+      throw translate(error)
     }
   }
 
