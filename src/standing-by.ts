@@ -14,7 +14,7 @@ import {
   STANDBY_MEMORY_BYTES,
   STANDBY_POOL_SIZE,
 } from './domain/limits/cluster.ts'
-import type { MediaStore } from './domain/media/media-store.ts'
+import { type LastingStore, lasting } from './domain/media/lasting-store.ts'
 import { openMediaStore } from './domain/media/open-store.ts'
 import { createStandbyMedia } from './domain/media/standby-media.ts'
 import { onceAMinute } from './domain/once-a-minute.ts'
@@ -63,7 +63,7 @@ export async function openStandingBy(options: ContextOptions, passOn: Front['pas
   const { clock = Date, config, connection, log, metrics, tracing } = options
   const db = openDatabase({ connection, poolSize: STANDBY_POOL_SIZE, readsOnly: true })
   const { budget, close: forget } = openRoomMemory(STANDBY_MEMORY_BYTES)
-  const { store, close: closeStore } = openMediaStore({ config, log })
+  const { store, close: closeStore } = lasting(openMediaStore({ config, log }))
   const services = standbyServices({ config, db, clock, budget, store })
   const addressOf = addressReader(config.trusted_proxies)
   const compression = createCompression(addressOf)
@@ -122,8 +122,8 @@ export async function openStandingBy(options: ContextOptions, passOn: Front['pas
       await app.close()
       forget()
       rest.close()
-      await closeStore()
       await db.close()
+      await closeStore()
     },
   }
 }
@@ -138,7 +138,7 @@ function standbyServices({
   readonly db: Database
   readonly clock: NonNullable<ContextOptions['clock']>
   readonly budget: ReturnType<typeof openRoomMemory>['budget']
-  readonly store: MediaStore
+  readonly store: LastingStore['store']
 }): StandbyServices {
   const pushRules = lookUpRulesets({ db })
   return {

@@ -104,5 +104,8 @@ export const TOKENS_AHEAD_MS = 5_000
 export const CALLERS_WITH_TOKENS = 50_000
 /** After the database did not answer it, it passes everything on, and looks so long after each look whether the database answers again. */
 export const STANDBY_LOOK_MS = 1_000
-/** How long its last answers may take once it stands by no more: their clients may read slowly, and until then it keeps what it read with. */
+/**
+ * How long its last answers may take once it stands by no more: their clients may read slowly, and until then it keeps what it read with.
+ * Files are sent for longer.
+ */
 export const STANDBY_LAST_ANSWERS_MS = 30_000
