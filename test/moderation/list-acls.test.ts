@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Office, openOffice } from '../admin/office.ts'
 import { type Account, createRoom, type Json, join } from '../support/api.ts'
@@ -137,4 +138,36 @@ test('rooms keep out the servers that lists ban, by one event for many changes, 
   await waitUntil('the rest', async () => (await aclOf(room))!.deny.length === 1)
   expect((await aclOf(room))!.deny).toEqual(['people.example'])
   await waitUntil('nothing there', async () => (await aclOf(fresh))!.deny.length === 0)
+})
+
+test('what somebody writes into an ACL while a list changes it stays', async () => {
+  const room = await createRoom(office.api, alice.token, {
+    preset: 'public_chat',
+    power_level_content_override: { users: { [alice.userId]: 100, [mod.userId]: 100 } },
+  })
+  await join(office.api, mod.token, room)
+  for (const key of ['a', 'b', 'c', 'd', 'wide']) await write('server', key, undefined)
+  await office.call('PUT', `${LISTS}/${enc(list)}`)
+  const holder = new pg.Client(office.server.database.connection)
+  await holder.connect()
+  try {
+    // What was added is noted between the plan and its event.
+    await holder.query('BEGIN')
+    await holder.query('LOCK TABLE list_acl IN EXCLUSIVE MODE')
+    await write('server', 'race', 'race.example')
+    await waitUntil('the plan', async () => {
+      const text = `SELECT 1 AS one FROM pg_locks WHERE relation = 'list_acl'::regclass AND NOT granted`
+      return (await office.server.database.db.query(text)).length > 0
+    })
+    const body = { allow: ['*'], allow_ip_literals: true, deny: ['person.example'] }
+    await office.api.call('PUT', `/rooms/${enc(room)}/state/${TYPE}`, { token: alice.token, body })
+    await holder.query('COMMIT')
+  } finally {
+    await holder.end()
+  }
+  await waitUntil('the ACL of the list', async () => (await written(room)).length === 1)
+  expect((await aclOf(room))!.deny).toEqual(['person.example', 'race.example'])
+  await write('server', 'race', undefined)
+  await waitUntil('the end of it', async () => (await written(room)).length === 2)
+  expect((await aclOf(room))!.deny).toEqual(['person.example'])
 })

@@ -129,7 +129,7 @@ export function createAdminServices(parts: AdminParts): AdminServices {
   const reports = createReportDesk({ db, registry, events })
   const restraints = createRestraints({ config, db, sessions, shadowBans: parts.roomBase.shadowBans })
   const { searchSignals: signals } = parts.roomBase
-  const listAcls = createListAcls({ config, db, clock, log, lists: policyLists, registry, rooms, signals, audit })
+  const listAcls = createListAcls({ config, db, clock, log, lists: policyLists, registry, appender, signals, audit })
   return {
     audit,
     operators: createOperators({ db, clock, sessions }),

@@ -5,6 +5,7 @@ import { ProtocolError } from '../../core/errors.ts'
 import { type AclPlan, planAcl } from '../../core/event/acl-plan.ts'
 import { createContentOf } from '../../core/event/content.ts'
 import { userId } from '../../core/ids.ts'
+import type { StateMap } from '../../core/state/trie.ts'
 import { findAccount } from '../../store/accounts/accounts.ts'
 import type { Database } from '../../store/db/db.ts'
 import { findListAcl, setListAcl } from '../../store/rooms/list-acls.ts'
@@ -14,10 +15,11 @@ import type { Audit } from '../admin/audit.ts'
 import { onBehalfOf } from '../admin/local-account.ts'
 import type { Clock } from '../clock.ts'
 import { ACL_SETTLE_MS, MAX_LIST_ACL_BYTES, MAX_LIST_ACLS_PER_HOUR } from '../limits/moderation.ts'
-import type { Rooms } from '../rooms/act/rooms.ts'
 import { powerLevelsOf } from '../rooms/room/power.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
 import type { Room } from '../rooms/room/room.ts'
+import type { Appender } from '../rooms/write/append.ts'
+import type { Draft } from '../rooms/write/draft.ts'
 import type { SearchSignals } from '../search/search-signals.ts'
 import { restAfterWork } from '../spare-time.ts'
 import { givesRoom } from './list-bans.ts'
@@ -44,7 +46,7 @@ export interface ListAclParts {
   readonly log: Logger
   readonly lists: Pick<PolicyLists, 'bannedServers' | 'areAllInForce' | 'onChange'>
   readonly registry: Pick<RoomRegistry, 'getByNid'>
-  readonly rooms: Pick<Rooms, 'setState'>
+  readonly appender: Pick<Appender, 'append'>
   readonly signals: Pick<SearchSignals, 'subscribe'>
   readonly audit: Pick<Audit, 'record'>
 }
@@ -55,12 +57,13 @@ const NEVER = new AbortController().signal
 
 interface Due {
   readonly room: Room
-  readonly plan: AclPlan
+  /** The globs that its ACL is to deny. */
+  readonly wanted: readonly string[]
   readonly earlier: readonly string[]
 }
 
 export function createListAcls(parts: ListAclParts): ListAcls | undefined {
-  const { config, db, clock, log, lists, registry, rooms, audit } = parts
+  const { config, db, log, lists, registry, appender, audit } = parts
   const { ban_as: localpart, write_acls: isWanted } = config.moderation
   const own = config.server_name
   if (localpart === undefined || !isWanted) return undefined
@@ -68,7 +71,7 @@ export function createListAcls(parts: ListAclParts): ListAcls | undefined {
   let wake = (): void => {}
   let isDue = true
   let settling: NodeJS.Timeout | undefined
-  let [hourBegan, inHour] = [Number.NEGATIVE_INFINITY, 0]
+  const mayWrite = createHourlyCount(parts)
 
   /** Whoever changes a list mostly changes more of it: that is waited for. */
   function changed(): void {
@@ -87,7 +90,7 @@ export function createListAcls(parts: ListAclParts): ListAcls | undefined {
     missed: changed,
   })
 
-  /** The room's next ACL, if the moderator may set one and it is to be another. */
+  /** What a room is to deny, if the moderator may set its ACL and it is to be another. */
   async function dueIn(by: Requester, roomNid: number, banned: readonly string[]): Promise<Due | undefined> {
     const room = await registry.getByNid(roomNid)
     if (!room?.localMembers.has(by.userNid)) return undefined
@@ -97,28 +100,28 @@ export function createListAcls(parts: ListAclParts): ListAcls | undefined {
     const earlier = await findListAcl(db, roomNid)
     // While rules are not known, none of them has ended.
     const wanted = lists.areAllInForce() ? banned : [...banned, ...earlier]
-    const acl = await room.stateEvent(TYPE, '')
-    const plan = planAcl(acl?.pdu.content, wanted, earlier, { own, maxBytes: MAX_LIST_ACL_BYTES })
-    return plan && { room, plan, earlier }
+    const due = { room, wanted, earlier }
+    return (await planOf(due, own, room.committed.state)) && due
   }
 
   /** False when enough was written for this hour. */
-  async function write(by: Requester, { room, plan, earlier }: Due): Promise<boolean> {
-    const now = clock.now()
-    if (now - hourBegan >= HOUR_MS) [hourBegan, inHour] = [now, 0]
-    if (inHour >= MAX_LIST_ACLS_PER_HOUR) {
-      log.warn({ atMost: MAX_LIST_ACLS_PER_HOUR }, 'policy lists change no more server ACLs in this hour')
-      return false
+  async function write(by: Requester, due: Due): Promise<boolean> {
+    const { room, earlier } = due
+    if (!mayWrite()) return false
+    let added = earlier
+    /** Made again if somebody else changes the ACL meanwhile. */
+    const plan = async (current: Room): Promise<readonly Draft[]> => {
+      const next = await planOf({ ...due, room: current }, own, current.pending.state)
+      added = next?.added ?? earlier
+      if (next === undefined) return []
+      // First, so that whatever happens in between, the end of a rule finds what was added.
+      await db.tx((tx) => setListAcl(tx, room.nid, [...new Set([...earlier, ...next.added])]))
+      return [{ type: TYPE, stateKey: '', content: next.content, sender: by.userId, senderNid: by.userNid }]
     }
-    inHour++
-    // First, so that whatever happens in between, the end of a rule finds what was added.
-    await db.tx((tx) => setListAcl(tx, room.nid, [...new Set([...earlier, ...plan.added])]))
     try {
       const act = 'put what policy lists ban into the server ACL of a room'
-      await audit.record({ actor: 'server', act, target: room.id }, () =>
-        rooms.setState(by, room.id, TYPE, '', { content: plan.content, offence: undefined }),
-      )
-      await db.tx((tx) => setListAcl(tx, room.nid, plan.added))
+      await audit.record({ actor: 'server', act, target: room.id }, () => appender.append(room.id, plan))
+      await db.tx((tx) => setListAcl(tx, room.nid, added))
     } catch (error) {
       if (!(error instanceof ProtocolError) || error.status >= 500) throw error
       await db.tx((tx) => setListAcl(tx, room.nid, earlier))
@@ -173,5 +176,26 @@ export function createListAcls(parts: ListAclParts): ListAcls | undefined {
     onWake(listener) {
       wake = listener
     },
+  }
+}
+
+/** The room's next ACL, if it is to be another. @param own the name of this server */
+async function planOf({ room, wanted, earlier }: Due, own: string, state: StateMap): Promise<AclPlan | undefined> {
+  const acl = await room.stateEvent(TYPE, '', state)
+  return planAcl(acl?.pdu.content, wanted, earlier, { own, maxBytes: MAX_LIST_ACL_BYTES })
+}
+
+/** Whether one more may be written in this hour. */
+function createHourlyCount({ clock, log }: Pick<ListAclParts, 'clock' | 'log'>): () => boolean {
+  let [hourBegan, inHour] = [Number.NEGATIVE_INFINITY, 0]
+  return () => {
+    const now = clock.now()
+    if (now - hourBegan >= HOUR_MS) [hourBegan, inHour] = [now, 0]
+    if (inHour < MAX_LIST_ACLS_PER_HOUR) {
+      inHour++
+      return true
+    }
+    log.warn({ atMost: MAX_LIST_ACLS_PER_HOUR }, 'policy lists change no more server ACLs in this hour')
+    return false
   }
 }
