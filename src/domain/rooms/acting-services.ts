@@ -153,7 +153,8 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     profileOf,
   })
   const open = createRooms(parts, remote, { blocks, noticeRooms, upgrades }, thirdPartyInvites)
-  const rooms = createShadowedRooms(createGatedRooms(open, parts.gate, registry), {
+  const profileEvents = createProfileEvents({ appender, registry, users, userRooms, profileOf })
+  const rooms = createShadowedRooms(createGatedRooms(profileEvents.following(open), parts.gate, registry), {
     bans: parts.roomBase.shadowBans,
     registry,
     clock,
@@ -185,7 +186,7 @@ export async function createActingServices(parts: ActingParts): Promise<ActingSe
     rooms,
     addressInvites: createAddressInvites({ appender, registry, rooms, log, profileOf, identityServers }),
     thirdPartyInvites,
-    profileEvents: createProfileEvents({ appender, registry, users, userRooms, profileOf }),
+    profileEvents,
     deletions,
     historyPurges,
     retention: lifetimes && createRetentionRounds({ db, clock, log, registry, lifetimes, purges: historyPurges }),

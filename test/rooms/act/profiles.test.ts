@@ -1,4 +1,6 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { waitUntil } from '../../support/wait.ts'
 import { type House, inRoom, openHouse, type Person } from '../people.ts'
 
 let house: House
@@ -47,6 +49,30 @@ describe('a profile', () => {
     ])
     expect(await bea.ask('PUT', path, { 'org.example.c': 4 })).toEqual({ status: 200, body: {} })
     expect(await bea.call('GET', path)).toEqual({ 'org.example.c': 4 })
+  })
+
+  it('that changes while its user comes into a room is the new one there', async () => {
+    const dan = await house.person('dan')
+    const room = await alice.createRoom({ preset: 'public_chat' })
+    const holder = new pg.Client(house.server.database.connection)
+    await holder.connect()
+    try {
+      // Nothing is written to rooms meanwhile; the join has read the old name.
+      await holder.query('BEGIN')
+      await holder.query('LOCK TABLE event IN SHARE MODE')
+      const joining = dan.join(room)
+      await waitUntil('the join to be written', async () => {
+        const waiting = `SELECT 1 AS one FROM pg_locks WHERE relation = 'event'::regclass AND NOT granted`
+        return (await house.server.database.db.query(waiting)).length > 0
+      })
+      await dan.call('PUT', `/profile/${encodeURIComponent(dan.userId)}/displayname`, { displayname: 'Daniel' })
+      await holder.query('COMMIT')
+      await joining
+    } finally {
+      await holder.end()
+    }
+    const member = await alice.call('GET', inRoom(room, `/state/m.room.member/${encodeURIComponent(dan.userId)}`))
+    expect(member).toMatchObject({ membership: 'join', displayname: 'Daniel' })
   })
 
   it('is not changed in part if one of its fields is refused, nor by others', async () => {
