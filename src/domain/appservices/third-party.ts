@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createCache } from '../../core/cache.ts'
 import { ProtocolError } from '../../core/errors.ts'
@@ -26,58 +27,92 @@ export interface ThirdParty {
 }
 
 const ASK_MS = 10_000
+/** When a service is asked again for what it described, and where it gave no answer. */
 const PROTOCOL_KEPT_MS = 60_000
+const PROTOCOL_RETRY_MS = 20_000
+/** How long a list of protocols waits for a service that has not described one yet. */
+const PROTOCOL_WAIT_MS = 2_000
 
+/** A protocol as a service described it last. */
+interface Described {
+  last: JsonObject | undefined
+  asking: Promise<JsonObject | undefined> | undefined
+  askAgainAt: number
+}
+
+/** @param deps.waitMs shorter in tests */
 export function createThirdParty(deps: {
   readonly registry: AppserviceRegistry
   readonly hosted: HostedAppservices
   readonly client: AppserviceClient
   readonly clock: Clock
   readonly log: Logger
+  readonly waitMs?: number
 }): ThirdParty {
-  const { registry, hosted, client, clock, log } = deps
-  const described = createCache<string, { readonly until: number; readonly answer: Promise<JsonObject | undefined> }>(
-    1_000,
-  )
+  const { registry, hosted, client, clock, log, waitMs = PROTOCOL_WAIT_MS } = deps
+  const described = createCache<string, Described>(1_000)
 
   async function ask(
     service: Appservice,
     operation: AppserviceRequest['operation'],
     path: string,
-  ): Promise<JsonValue | undefined> {
+  ): Promise<{ readonly body?: JsonValue | undefined; readonly isAnswered: boolean }> {
     const target = targetOf(service)
     // The path that was in use before the specification had it.
     const legacyPath = `/_matrix/app/unstable${path}`
     const request = { operation, path, legacyPath, timeoutMs: ASK_MS }
     const answer: AppserviceAnswer | undefined = await (hosted.ask(service.id, request) ??
       (target && client.ask(target, request)))
-    if (answer?.kind === 'answered' && answer.status === 200) return answer.body
+    if (answer?.kind === 'answered' && answer.status === 200) return { body: answer.body, isAnswered: true }
     if (answer !== undefined && !(answer.kind === 'answered' && answer.status === 404)) {
       log.info({ appservice: service.id, reason: whyNot(answer) }, 'an application service did not answer a lookup')
     }
-    return undefined
+    return { isAnswered: answer?.kind === 'answered' }
   }
 
-  async function describe(service: Appservice, protocol: string): Promise<JsonObject | undefined> {
-    const answer = await ask(
+  async function describe(service: Appservice, protocol: string) {
+    const { body, isAnswered } = await ask(
       service,
       'GET A/thirdparty/protocol/{protocol}',
       `/thirdparty/protocol/${encodeURIComponent(protocol)}`,
     )
     // On the older path the metadata is under the protocol's name.
-    const found = isObject(answer) && isProtocol(answer[protocol]) ? answer[protocol] : answer
-    return isProtocol(found) ? namedInstances(service, found) : undefined
+    const found = isObject(body) && isProtocol(body[protocol]) ? body[protocol] : body
+    return { found: isProtocol(found) ? namedInstances(service, found) : undefined, isAnswered }
   }
 
-  function description(service: Appservice, protocol: string): Promise<JsonObject | undefined> {
+  async function askAgain(known: Described, service: Appservice, protocol: string): Promise<JsonObject | undefined> {
+    try {
+      const { found, isAnswered } = await describe(service, protocol)
+      if (isAnswered) known.last = found
+      if (!isAnswered) known.askAgainAt = clock.now() + PROTOCOL_RETRY_MS
+      else if (found !== undefined) known.askAgainAt = clock.now() + PROTOCOL_KEPT_MS
+      return known.last
+    } finally {
+      known.asking = undefined
+    }
+  }
+
+  /** What a service said last, while it is asked again. Nobody waits for long for one that hangs. */
+  async function description(service: Appservice, protocol: string): Promise<JsonObject | undefined> {
     const key = `${service.id} ${protocol}`
-    const known = described.get(key)
-    if (known !== undefined && known.until > clock.now()) return known.answer
-    const answer = describe(service, protocol)
-    described.set(key, { until: clock.now() + PROTOCOL_KEPT_MS, answer })
-    // A failed request is not cached.
-    void answer.then((found) => found === undefined && described.delete(key))
-    return answer
+    const known = described.get(key) ?? { last: undefined, asking: undefined, askAgainAt: 0 }
+    described.set(key, known)
+    if (known.asking === undefined && known.askAgainAt <= clock.now()) known.asking = askAgain(known, service, protocol)
+    const { asking, last } = known
+    if (asking !== undefined && last === undefined) return withinTime(asking)
+    // Who asks next hears of it.
+    asking?.catch(() => {})
+    return last
+  }
+
+  async function withinTime(asking: Promise<JsonObject | undefined>): Promise<JsonObject | undefined> {
+    const over = new AbortController()
+    try {
+      return await Promise.race([asking, pause(waitMs, undefined, { signal: over.signal, ref: false })])
+    } finally {
+      over.abort()
+    }
   }
 
   const providers = (protocol: string) =>
@@ -97,7 +132,7 @@ export function createThirdParty(deps: {
     query: { readonly operation: AppserviceRequest['operation']; readonly path: string },
   ): Promise<JsonObject[]> {
     const answers = await Promise.all(services.map((service) => ask(service, query.operation, query.path)))
-    const found = answers.flatMap((answer) => (Array.isArray(answer) ? answer : [])).filter(isResult(kind))
+    const found = answers.flatMap(({ body }) => (Array.isArray(body) ? body : [])).filter(isResult(kind))
     if (found.length > 0) return found.slice(0, MAX_THIRD_PARTY_RESULTS)
     throw new ProtocolError('M_NOT_FOUND', `No application service knows such a ${kind}.`)
   }
