@@ -81,7 +81,16 @@ function ticks(pid: number, ...fields: readonly number[]): number {
   return fields.reduce((total, field) => total + Number(stat?.[field] ?? 0), 0) / CLOCK_TICKS_PER_SECOND
 }
 
-const endedChildrenSeconds = (pid: number) => ticks(pid, CHILDREN_USER_TIME, CHILDREN_SYSTEM_TIME)
+/** Seconds that the children of a process took which have ended, and theirs. */
+export const endedChildrenOf = (pid: number): { readonly user: number; readonly system: number } => ({
+  user: ticks(pid, CHILDREN_USER_TIME),
+  system: ticks(pid, CHILDREN_SYSTEM_TIME),
+})
+
+function endedChildrenSeconds(pid: number): number {
+  const { user, system } = endedChildrenOf(pid)
+  return user + system
+}
 
 function statOf(pid: number): string[] | undefined {
   const stat = read(`/proc/${pid}/stat`)

@@ -5,6 +5,7 @@ import { latenciesOf, type Measurement, measurement } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
 import { socketsOf, usageOfProcess } from '../processes.ts'
 import type { Target } from '../target.ts'
+import { type Asked, compareWays, costsOf, rateOf, sharedRows, type Way, whoTook } from '../ways.ts'
 import { driveFanOut, hotRounds, startingPoint } from './fan-out.ts'
 import { driveNoopSync, noopLine } from './noop-sync.ts'
 import { atTwoNodes } from './passed-on.ts'
@@ -12,7 +13,7 @@ import { atTwoNodes } from './passed-on.ts'
 export const BENCHMARK = 'nodes-sync'
 const PEOPLE = 64
 const ROOMS = 10
-const ROUNDS = 4
+const WARM_UP_SECONDS = 2
 
 /** Syncs at two nodes, one of which serves: how many more than at one find nothing, and how soon a message of one reaches those that the other holds. */
 export const measureNodesSync = (options: BenchOptions): Promise<Measurement[]> =>
@@ -21,8 +22,8 @@ export const measureNodesSync = (options: BenchOptions): Promise<Measurement[]> 
     return [...noop, ...(await measureHeld(owner, cluster, Math.max(...members)))]
   })
 
-/** One node and both in turn, so that both ways see the same machine. */
-async function measureNoop(owner: Target, { nodes }: Nodes, seconds: number): Promise<Measurement[]> {
+async function measureNoop(owner: Target, cluster: Nodes, seconds: number): Promise<Measurement[]> {
+  const { nodes } = cluster
   const isIn = (person: number, room: number) => room === person % ROOMS
   const { api, people } = await makeCommunity(
     { ...owner, baseUrl: nodes[0]!.baseUrl },
@@ -33,42 +34,30 @@ async function measureNoop(owner: Target, { nodes }: Nodes, seconds: number): Pr
   for (const { token } of people)
     clients.push(noopLine(token, (await api.call('GET', syncPath({}), { token })).next_batch))
   await api.close()
-  const ways = ['one node', 'the other one', 'both'].map((variant, way) => ({
-    variant,
-    asked: way === 2 ? nodes : [nodes[way]!],
-    requests: 0,
-    seconds: 0,
-    cpu: nodes.map(() => 0),
-  }))
-  for (const { baseUrl } of nodes) await driveNoopSync(baseUrl, clients, 2)
-  const each = Math.max(1, Math.round(seconds / ROUNDS))
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const way of ways) {
-      const before = nodes.map((node) => usageOfProcess(node.pid())?.cpuSeconds ?? 0)
-      const runs = await Promise.all(way.asked.map(({ baseUrl }) => driveNoopSync(baseUrl, clients, each)))
-      const after = nodes.map((node) => usageOfProcess(node.pid())?.cpuSeconds ?? 0)
-      for (const { requests } of runs) way.requests += requests
-      way.seconds += runs[0]!.seconds
-      for (const [at, end] of after.entries()) way.cpu[at]! += end - before[at]!
-    }
-  }
-  const costs = ways.map(({ requests, cpu }) => cpu.map((used) => (used * 1_000) / requests) as [number, number])
-  const [[alone], [besides, follows]] = costs as [[number, number], [number, number]]
+  const at = (n: number, seconds: number) => driveNoopSync(nodes[n]!.baseUrl, clients, seconds)
+  for (const n of nodes.keys()) await at(n, WARM_UP_SECONDS)
+  const ways: Way[] = [
+    { variant: 'one node', ask: async (each) => [await at(0, each)] },
+    { variant: 'the other one', ask: async (each) => [await at(1, each)] },
+    { variant: 'both', ask: (each) => Promise.all(nodes.map((_, n) => at(n, each))) },
+  ]
+  const { free, shared } = await compareWays(cluster, ways, seconds)
+  const [[alone], [besides, follows]] = free.map(costsOf) as [[number, number], [number, number]]
   // Each of the two nodes gets every second sync, and has a core of its own.
   const onPaper = Math.min(2 / (alone + besides), 2 / follows) * alone
-  const [one] = ways
-  return ways.map(({ variant, requests, seconds: took }, way) => {
-    const [serving, other] = costs[way]!
-    const ratio = requests / took / (one!.requests / one!.seconds)
-    const paper = way === 2 ? `, ${onPaper.toFixed(2)} times by processor time` : ''
-    return measurement({
-      benchmark: BENCHMARK,
-      variant: `syncs that find nothing, asked ${variant}`,
-      perSecond: requests / took,
-      serverCpuMs: serving + other,
-      note: `${ratio.toFixed(2)} times one node${paper}; ${serving.toFixed(3)} ms in the node that serves, ${other.toFixed(3)} ms in the other`,
+  const byTime = `, ${onPaper.toFixed(2)} times by processor time`
+  const rows = (asked: readonly Asked[], under: string, paper: string) =>
+    asked.map((one, way) => {
+      const ratio = `${(rateOf(one) / rateOf(asked[0]!)).toFixed(2)} times one node by the clock${way === 2 ? paper : ''}`
+      return measurement({
+        benchmark: BENCHMARK,
+        variant: `syncs that find nothing, asked ${one.variant}${under}`,
+        perSecond: rateOf(one),
+        serverCpuMs: costsOf(one).reduce((sum, cost) => sum + cost),
+        note: `${ratio}; ${whoTook(one)}`,
+      })
     })
-  })
+  return [...rows(free, '', byTime), ...sharedRows(BENCHMARK, shared, rows)]
 }
 
 async function measureHeld(owner: Target, { nodes }: Nodes, members: number): Promise<Measurement[]> {
