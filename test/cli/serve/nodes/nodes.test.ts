@@ -20,6 +20,7 @@ let database: TestDatabase
 let server: ChildServer
 let api: Api
 let metricsUrl: string
+let httpsPort: number
 let files: string
 
 beforeAll(async () => {
@@ -29,6 +30,8 @@ beforeAll(async () => {
   await writeFile(join(files, 'cert.pem'), cert)
   await writeFile(join(files, 'key.pem'), key)
   const metricsPort = await freePort()
+  // With port 0, nodes that begin while none listens get another one.
+  httpsPort = await freePort()
   metricsUrl = `http://127.0.0.1:${metricsPort}`
   server = await startChildServer({
     args: ['--nodes', `${NODES}`],
@@ -39,7 +42,7 @@ beforeAll(async () => {
       HEARTH__HTTPS__CERTIFICATE_FILE: join(files, 'cert.pem'),
       HEARTH__HTTPS__KEY_FILE: join(files, 'key.pem'),
       HEARTH__HTTPS__HOST: '127.0.0.1',
-      HEARTH__HTTPS__PORTS: '0',
+      HEARTH__HTTPS__PORTS: `${httpsPort}`,
       HEARTH__REGISTRATION__ENABLED: 'true',
       HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4',
     },
@@ -118,10 +121,10 @@ test('after kill -9 of the node that serves another one has its place at once, a
 })
 
 test('they share HTTPS and the unix socket too', async () => {
-  const port = Number(/HTTPS +https:\/\/127\.0\.0\.1:(\d+)/.exec(server.output())?.[1])
+  expect(server.output()).toMatch(new RegExp(`HTTPS +https://127\\.0\\.0\\.1:${httpsPort}`))
   const statuses = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
-      statusOf(n % 2 === 0 ? { socketPath: join(files, 'socket') } : { host: '127.0.0.1', port }),
+      statusOf(n % 2 === 0 ? { socketPath: join(files, 'socket') } : { host: '127.0.0.1', port: httpsPort }),
     ),
   )
   expect(statuses).toEqual(statuses.map(() => 200))
