@@ -215,9 +215,27 @@ describe('a sync that is held', () => {
     const { status, body, isOwn } = await answer
     expect({ status, isOwn }).toEqual({ status: 200, isOwn: true })
     expect(shown(body)).toBeTruthy()
+    // Where it goes on, it gets what it would get at the node that serves.
+    const next = `since=${body.next_batch}&timeout=0`
+    const after = await sync(bob.token, next)
+    const there = await api.call('GET', `/sync?${next}`, { token: bob.token })
+    // An acknowledgement moves the token.
+    expect({ ...after.body, next_batch: there.next_batch }).toEqual(there)
     // Its end is news too, and would come in a later test.
     await call(alice, 'PUT', `/rooms/${enc(room)}/typing/${enc(alice.userId)}`, { typing: false })
     await call(alice, 'PUT', `/presence/${enc(alice.userId)}/status`, { presence: 'offline' })
+  })
+
+  it('acknowledges the messages that it got', async () => {
+    const since = await upToDate(bob)
+    const { answer } = await hold(bob.token, since)
+    const messages = { [bob.userId]: { '*': { a: 1 } } }
+    await call(alice, 'PUT', `/sendToDevice/org.example/t${++count}`, { messages })
+    const { body } = await answer
+    expect(body.to_device.events).toHaveLength(1)
+    await sync(bob.token, `since=${body.next_batch}&timeout=0`)
+    // They are gone for good.
+    expect((await api.call('GET', `/sync?since=${since}`, { token: bob.token })).to_device.events).toEqual([])
   })
 
   it('hears of a room that it joined before', async () => {

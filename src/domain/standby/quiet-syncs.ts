@@ -145,7 +145,11 @@ export function createQuietSyncs({ clock }: { readonly clock: Clock }): QuietSyn
     while (isHeard() && !client.aborted) {
       if (quiet === undefined || !here.isQuiet(quiet)) {
         const found = await here.serving.look(asked)
-        if (found === undefined || !found.isEmpty) return found
+        if (found === undefined) return undefined
+        if (!found.isEmpty) {
+          here.keepNext(asked, found)
+          return found
+        }
         quiet = here.keep(asked, found)
         last = quiet
         if (clock.now() >= deadline) return quiet
@@ -221,6 +225,14 @@ class Heard {
   /** Whether its connection has had a newer request elsewhere. */
   #isPast({ connection, after }: Quiet): boolean {
     return connection !== undefined && (this.#turns.peek(connection) ?? 0) > after
+  }
+
+  /** A client that has got news has no more of it where it goes on, if its look found everything. */
+  keepNext(asked: AskedSync, { nothingNew: body, ...found }: FollowedLook): void {
+    if (body === undefined) return
+    // So far the streams were read.
+    const position = NEXT.exec(body)?.[1] ?? found.position
+    this.keep(asked, { ...found, body, position })
   }
 
   keep(asked: AskedSync, { by, body: bytes, rooms, position, endsAt, connection, after }: FollowedLook): Quiet {

@@ -50,11 +50,13 @@ export interface LookedSync {
   readonly position: string
   /** When the session ends; null if it does not. */
   readonly endsAt: number | null
-  /** Of an empty one: the rooms whose wake-ups may mean news, besides those of the user. */
+  /** Of an empty one, or with `nothingNew`: the rooms whose wake-ups may mean news, besides those of the user. */
   readonly rooms: readonly number[]
   /** Of sliding sync: stands for the connection among all. */
   readonly connection?: string
   readonly body: string | Buffer
+  /** Of one with news: the answer to who goes on from it, until something wakes that sync. Undefined where a look may find more. */
+  readonly nothingNew?: string | undefined
 }
 
 /** Whose a sync is. */
@@ -101,12 +103,6 @@ export function createSyncDesk(parts: {
 
   const position = (): string => encodeStreamToken(parts.now())
 
-  async function roomsOf(userNid: number): Promise<number[]> {
-    const joined: number[] = []
-    for (const [nid, { membership }] of await userRooms.of(userNid)) if (membership === 'join') joined.push(nid)
-    return joined
-  }
-
   async function find(
     by: Requester,
     { since, presence, wish }: AskedSync,
@@ -124,8 +120,9 @@ export function createSyncDesk(parts: {
     const by = await sessions.find(asked.token)
     if (by === undefined || by.isLocked) return undefined
     sessions.seen(by, () => asked.ip, asked.userAgent)
-    const rooms = await roomsOf(by.userNid)
-    if (rooms.length > MAX_LOOKED_ROOMS) return undefined
+    // As they are now: who joins another one later is woken.
+    const { joined } = await userRooms.of(by.userNid)
+    if (joined.size > MAX_LOOKED_ROOMS) return undefined
     const found = await find(by, asked, from)
     if (found === undefined || !found.json.isWhole || found.json.length > MAX_LOOKED_BYTES) return undefined
     const { userId, userNid, deviceId, tokenNid, isGuest } = by
@@ -135,9 +132,10 @@ export function createSyncDesk(parts: {
       isEmpty: found.isEmpty,
       position: begun,
       endsAt: Number.isFinite(endsAt) ? endsAt : null,
-      rooms: found.isEmpty ? rooms : [],
+      rooms: found.isEmpty || found.nothingNew ? [...joined.keys()] : [],
       ...(found.connection !== undefined && { connection: found.connection }),
       body: found.json.whole(),
+      nothingNew: found.nothingNew?.whole().toString(),
     }
   }
 

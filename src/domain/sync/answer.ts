@@ -30,6 +30,8 @@ export interface Answer {
   readonly isEmpty: boolean
   /** Undefined where no position has moved, so that the client keeps its token. */
   readonly json: JsonBytes | undefined
+  /** The token where the client goes on with everything up to there; undefined while messages to its device are left out. */
+  readonly next?: string | undefined
 }
 
 export const NOTHING_NEW: Answer = { isEmpty: true, json: undefined }
@@ -120,7 +122,8 @@ function writeAnswer(
   const keysFell = since !== undefined && sources.keyCounts.fellSince(by, since.ledger)
   const deviceCount = toDevice.length + devices.changed.length + devices.left.length
   const isEmpty = roomCount + presence.length + global.length + deviceCount === 0 && !keysFell
-  const next = mail.upTo === now.toDevice ? sources.tokenOf(now) : encodeStreamToken({ ...now, toDevice: mail.upTo })
+  const isComplete = mail.upTo === now.toDevice
+  const next = isComplete ? sources.tokenOf(now) : encodeStreamToken({ ...now, toDevice: mail.upTo })
   const out = new JsonBytes().text(`{"next_batch":"${next}"`)
   if (!isEmpty) {
     writeRooms(out, join, others)
@@ -129,7 +132,7 @@ function writeAnswer(
   }
   writeToDevice(out, toDevice)
   writeKeys(out, devices, counts)
-  return { isEmpty, json: out.text('}') }
+  return { isEmpty, json: out.text('}'), next: isComplete ? next : undefined }
 }
 
 /** An empty answer, after which the client continues with this token. */

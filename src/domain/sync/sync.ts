@@ -40,6 +40,8 @@ export interface WholeAnswer {
   /** Whether it holds no news for the client. */
   readonly isEmpty: boolean
   readonly json: JsonBytes
+  /** Of one with news: the answer to who goes on from it, until something wakes that sync. Undefined where a look may find more. */
+  readonly nothingNew?: JsonBytes | undefined
 }
 
 export interface SyncParts {
@@ -124,6 +126,11 @@ export function createSync(parts: SyncParts): Sync {
     return json ?? unchanged(by, since)
   }
 
+  /** Messages that a device gets it has to acknowledge before there is nothing new. */
+  async function nothingNewAfter(by: Requester, { isEmpty, next }: Answer): Promise<JsonBytes | undefined> {
+    return isEmpty || next === undefined || !sources.inboxes.isEmpty(by) ? undefined : unchanged(by, next)
+  }
+
   function lookOnce(
     by: Requester,
     request: SyncRequest,
@@ -149,7 +156,8 @@ export function createSync(parts: SyncParts): Sync {
       parts.presence.seen(by, request.presence)
       if (since === undefined || beginsAnew(request, since)) return undefined
       const answer = await lookAt(by, request, since)
-      return { isEmpty: answer.isEmpty, json: await jsonOf(answer, by, request) }
+      const json = await jsonOf(answer, by, request)
+      return { isEmpty: answer.isEmpty, json, nothingNew: await nothingNewAfter(by, answer) }
     },
     send(by, json) {
       answers.mustHaveRoom(by)

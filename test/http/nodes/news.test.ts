@@ -25,6 +25,8 @@ const listener: RequestListener = (_request, response) => void response.end()
 function createDesk(): SyncDesk & {
   readonly followers: Set<SyncFollower>
   looks: number
+  /** Whether there is more than an answer has. */
+  hasMore: boolean
   position_: number
   say(): void
 } {
@@ -32,6 +34,7 @@ function createDesk(): SyncDesk & {
   return {
     followers,
     looks: 0,
+    hasMore: false,
     position_: 1,
     say() {
       this.position_ += 1
@@ -47,7 +50,8 @@ function createDesk(): SyncDesk & {
       const position = this.position()
       const by = { userId: '@one:hs' as UserId, userNid: USER, deviceId: 'D', tokenNid: 1, isGuest: false }
       const body = JSON.stringify({ next_batch: position })
-      return { by, isEmpty: since === position, position, endsAt: null, rooms: [ROOM], body }
+      const found = { by, isEmpty: since === position, position, endsAt: null, rooms: [ROOM], body }
+      return this.hasMore ? found : { ...found, nothingNew: JSON.stringify({ next_batch: position, isNew: false }) }
     },
     follow(follower) {
       followers.add(follower)
@@ -151,6 +155,38 @@ describe('a node that follows', () => {
     await waitUntil('a sync that is held', () => quiet.waiting() === 1)
     desk.say()
     expect(await bodyOf(answer)).toBe('{"next_batch":"s2"}')
+  })
+
+  it('has a client that got news looked at again only when there is more', async () => {
+    await waitUntil('its connection', async () => (await bodyOf(ask('s1', 0))) !== undefined)
+    const before = desk.looks
+    for (let times = 1; times <= 3; times++) {
+      desk.say()
+      expect(await bodyOf(ask(`s${times}`))).toBe(`{"next_batch":"s${times + 1}"}`)
+      expect(await bodyOf(ask(`s${times + 1}`, 0))).toBe(`{"next_batch":"s${times + 1}","isNew":false}`)
+      expect(desk.looks).toBe(before + times)
+    }
+    const answer = ask('s4')
+    await waitUntil('a sync that is held', () => quiet.waiting() === 1)
+    expect(desk.looks).toBe(before + 3)
+    desk.say()
+    expect(await bodyOf(answer)).toBe('{"next_batch":"s5"}')
+  })
+
+  it('has a client that got news looked at again if there may be more', async () => {
+    await waitUntil('its connection', async () => (await bodyOf(ask('s1', 0))) !== undefined)
+    desk.say()
+    desk.hasMore = true
+    const before = desk.looks
+    expect(await bodyOf(ask('s1'))).toBe('{"next_batch":"s2"}')
+    expect(await bodyOf(ask('s2', 0))).toBe('{"next_batch":"s2"}')
+    expect(desk.looks).toBe(before + 2)
+  })
+
+  it('has a client that lost its news look again from where it was', async () => {
+    await waitUntil('its connection', async () => (await bodyOf(ask('s1', 0))) !== undefined)
+    desk.say()
+    for (let times = 0; times < 2; times++) expect(await bodyOf(ask('s1', 0))).toBe('{"next_batch":"s2"}')
   })
 
   it('passes on what the other one cannot look at', async () => {
