@@ -43,6 +43,7 @@ export class GrowingRoom {
   #lastChain = 0
   #version = 0
   #lastNid = 0
+  #takenNid = 0
   #pieces: Pieces = { events: [], chains: [], changes: [], keys: [], txns: [] }
   /** While the room is forked: where each side stands, and what was set last on each. */
   #sides: StatePoint[] = []
@@ -134,12 +135,15 @@ export class GrowingRoom {
     const pieces = this.#pieces
     this.#pieces = { events: [], chains: [], changes: [], keys: [], txns: [] }
     const expected = this.#version
+    const expectedNid = this.#takenNid
     this.#version += pieces.events.length
+    this.#takenNid = this.#lastNid
     const head = {
       roomNid: this.nid,
       roomId: `!room${this.nid}`,
       roomVersion: '12',
       expected,
+      expectedNid,
       version: this.#version,
       extremities: [this.#lastNid],
       merged: 1,

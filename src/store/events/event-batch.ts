@@ -40,6 +40,7 @@ const HEAD: readonly Column<HeadWrite>[] = [
   ['room_id', 'text', (head) => head.roomId],
   ['room_version', 'text', (head) => head.roomVersion],
   ['expected', 'bigint', (head) => head.expected],
+  ['expected_nid', 'bigint', (head) => head.expectedNid],
   ['head_version', 'bigint', (head) => head.version],
   ['extremities', 'text', (head) => `{${head.extremities.join(',')}}`],
   ['merged', 'int', (head) => (head.merged === head.extremities.length ? null : head.merged)],
@@ -58,7 +59,7 @@ function headUpdate(withTxns: boolean, holds: string): string {
   return `moved AS (UPDATE room SET head_version = i.head_version, extremities = i.extremities::bigint[], merged = i.merged, depth = i.depth,
     last_pos = i.last_pos, last_nid = i.last_nid, notifiable = i.notifiable,
     state_chain = i.state_chain, state_seq = i.state_seq
-    FROM input i WHERE room.room_nid = i.room_nid AND room.head_version = i.expected AND i.expected > 0 AND ${holds}
+    FROM input i WHERE room.room_nid = i.room_nid AND room.head_version = i.expected AND room.last_nid = i.expected_nid AND i.expected > 0 AND ${holds}
     ${withTxns ? NOT_REPEATED : ''} RETURNING room.room_nid)`
 }
 

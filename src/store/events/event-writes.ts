@@ -12,6 +12,8 @@ export interface HeadWrite {
   readonly roomVersion: string
   /** The version that the batch was built on; 0 creates the room. */
   readonly expected: number
+  /** The newest event then. */
+  readonly expectedNid: number
   readonly version: number
   readonly extremities: readonly number[]
   /** How many of the extremities the current state resolves. */

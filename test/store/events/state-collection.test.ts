@@ -189,6 +189,7 @@ describe('collection beside a writer', () => {
             roomId: `!room${room.nid}`,
             roomVersion: '12',
             expected,
+            expectedNid: 1,
             version: expected + 1,
             extremities: [],
             merged: 0,

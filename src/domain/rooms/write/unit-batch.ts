@@ -28,6 +28,7 @@ export function toBatch(units: readonly Unit[], now: number): EventBatch {
       roomId: room.id,
       roomVersion: room.version.id,
       expected: first.get(room)!.version,
+      expectedNid: first.get(room)!.nid,
       version: head.version,
       extremities: head.extremities.map(({ nid }) => nid),
       merged: head.merged,
