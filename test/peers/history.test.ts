@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { RoomId } from '../../src/core/ids.ts'
 import { auditRoom } from '../../src/domain/room-audit/room-audit.ts'
-import { findRoomNid } from '../../src/store/rooms/rooms.ts'
+import { findRoomNid, getRooms } from '../../src/store/rooms/rooms.ts'
 import { type Account, type Json, sendText } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { openStranger } from '../support/stranger.ts'
@@ -107,6 +107,12 @@ async function verify({ server }: Neighbour): Promise<string[]> {
     progress: () => undefined,
   })
   return findings
+}
+
+/** The version of the room's head, which everything that is kept of a room names. */
+async function versionAt({ server }: Neighbour): Promise<number> {
+  const nid = await findRoomNid(server.database.db, room as RoomId)
+  return (await getRooms(server.database.db, [nid!]))[0]!.head_version
 }
 
 /** Messages of alice that never reach beta, and one after them that does: what is between has to be asked for. */
@@ -308,6 +314,13 @@ describe('a gap', () => {
     // Once for each of the two gaps: the other is what was before the join.
     expect(asked).toBe(2)
     expect(await verify(beta)).toEqual([])
+  })
+
+  it('makes the room another version, so that nothing is shown of it that was written before', async () => {
+    await leaveGap(3)
+    const before = await versionAt(beta)
+    expect(textsOf(await allOf(beta, bob))).toContain('lost 0')
+    expect(await versionAt(beta)).toBeGreaterThan(before)
   })
 
   it('holds nobody up for long, and is filled once the server answers', async () => {

@@ -15,3 +15,5 @@ export const MAX_REFERENCES_READ_BYTES = 16 * 1024 * 1024
 export const MAX_RELATIONS_FILTERED = 20
 /** Characters of an annotation's key. */
 export const MAX_ANNOTATION_KEY_CHARS = 500
+/** Of a thread with at most so many replies, all who replied are remembered. Of others, whether each of the last readers did. */
+export const MAX_REPLIES_READ = 256

@@ -8,7 +8,7 @@ import { accountDataBetween } from '../../store/accounts/account-data.ts'
 import { getHeroes } from '../../store/rooms/rooms.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import type { Ghost } from '../moderation/shadow-bans.ts'
-import { alwaysJoined, isMarkedFor, loadReferences } from '../rooms/room/client-event.ts'
+import { alwaysJoined, type Bundles, isMarkedFor, loadReferences } from '../rooms/room/client-event.ts'
 import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
@@ -17,11 +17,11 @@ import { firstSectionOf, keepFirst, ownMembers, writeFirstState } from './first/
 import type { FirstSection } from './first/readings.ts'
 import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
 import {
-  bundleReader,
   type EventExtras,
   eventList,
   lazyMembers,
   loadState,
+  readingOf,
   stateName,
   stateToSend,
   writeEventList,
@@ -65,7 +65,7 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const loading = loadReferences(look.sources.events, slice.events)
   if (loading) await loading
   const isFull = known === undefined || look.request.fullState
-  const bundling = slice.limited ? look.sources.bundle(bundleReader(look), room, slice.events) : undefined
+  const bundling = slice.limited ? look.sources.bundle({ viewer: look.by }, room, slice.events) : undefined
   const relations = bundling && (await bundling)
   const extras = { membershipAt, relations }
   const beginning = isFull || slice.limited ? stateBefore(look, room, slice) : known
@@ -93,7 +93,9 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const unread = counting instanceof Promise ? await counting : counting
   const written = isFull ? keepFirst(look, room, { head, slice, extras, target, state }) : undefined
   if (written && ghosts.length + sticky.length === 0) {
-    return writtenSection(look, room, written, { members: ownMembers(look, state.events), beside, summary, unread })
+    const parts = partsIn(relations)
+    const members = ownMembers(look, state.events)
+    return writtenSection(look, room, written, { parts, members, beside, summary, unread })
   }
   const hasMore = isFull || wasResynced || slice.limited || summary !== undefined || !beside.isEmpty
   const others = state.events.length + state.left.length + sticky.length + ghosts.length
@@ -134,6 +136,9 @@ async function sharedSection(
 ): Promise<Section | undefined> {
   const { sticky, unread: counts } = look.sources
   if (!sticky.isEmpty && sticky.between(room.nid, undefined, look.now.events).length > 0) return undefined
+  const knowing = look.sources.sharedBundles.partsOf(look.by, room, first.threads)
+  const parts = knowing instanceof Promise ? await knowing : knowing
+  if (parts === undefined) return undefined
   const summing = summaryOf(look, room)
   const summary = summing instanceof Promise ? await summing : summing
   const isLazy = look.request.filter.room.state.lazyLoadMembers
@@ -144,11 +149,20 @@ async function sharedSection(
   const beside = besideEvents(look, room, news)
   const counting = counts.count(look.by.userNid, room.nid, notifiableAt(look, room))
   const unread = counting instanceof Promise ? await counting : counting
-  return writtenSection(look, room, first, { members: members.events, beside, summary, unread })
+  return writtenSection(look, room, first, { parts, members: members.events, beside, summary, unread })
+}
+
+/** The threads in which a reader has a part, among what is bundled for them. */
+function partsIn(relations: Bundles | undefined): ReadonlySet<number> {
+  const parts = new Set<number>()
+  for (const [rootNid, { thread }] of relations ?? []) if (thread?.participated) parts.add(rootNid)
+  return parts
 }
 
 /** What is written of a room for one reader alone. */
 interface OwnPart {
+  /** The threads in which the reader has a part, by the numbers of their roots. */
+  readonly parts: ReadonlySet<number>
   /** Members that are loaded lazily, in order of their events' numbers. */
   readonly members: readonly RoomEvent[]
   readonly beside: JsonBytes
@@ -161,7 +175,7 @@ function writtenSection(look: Look, room: Room, first: FirstSection, own: OwnPar
     roomId: room.id,
     write(out) {
       out.text('{"timeline":{"events":[')
-      first.timeline.write(out, look.timeMs)
+      first.timeline.write(out, { ...readingOf(look), parts: own.parts })
       out.text(`]${afterEvents(first.limited, first.before)},"${stateName(look)}":{"events":`)
       writeFirstState(out, look, first, own.members).text('}').append(own.beside)
       writeSums(out, look, own.summary, own.unread)

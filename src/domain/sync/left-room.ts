@@ -7,15 +7,7 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { beforeTimeline, knownState } from './joined-room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
-import {
-  bundleReader,
-  type EventExtras,
-  loadState,
-  stateName,
-  stateToSend,
-  writeEventList,
-  writeState,
-} from './room-section.ts'
+import { type EventExtras, loadState, stateName, stateToSend, writeEventList, writeState } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { isWanted, shownTimeline } from './shown-timeline.ts'
 import { type EventPosition, isNewer, writerOf } from './token.ts'
@@ -79,7 +71,7 @@ export async function lastTimeline(
   const shown = isApart && isWanted(look, room, leave) ? [...slice.events, leave] : slice.events
   const [membershipAt, relations] = await Promise.all([
     sources.membershipsAt(look.by, room, shown),
-    slice.limited ? sources.bundle({ ...bundleReader(look), upTo: leave.pos }, room, shown) : undefined,
+    slice.limited ? sources.bundle({ viewer: look.by, upTo: leave.pos }, room, shown) : undefined,
     loadReferences(sources.events, shown),
   ])
   const [first] = slice.events

@@ -5,7 +5,6 @@ import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
-import type { BundleReader } from '../rooms/read/bundles.ts'
 import { loadReferences, type Reading, writeClientEvent } from '../rooms/room/client-event.ts'
 import type { LoadedPart } from '../rooms/room/event-loader.ts'
 import type { Room } from '../rooms/room/room.ts'
@@ -45,14 +44,6 @@ function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], m
     if (plain) writeClientEvent(out, event, reading)
     else out.value(projectEvent(event, look, reading))
   })
-}
-
-/** Who reads what is bundled with events: sync files events under their room. */
-export function bundleReader({ by, timeMs }: Look): BundleReader {
-  return {
-    viewer: by,
-    reading: { now: timeMs, tokenNid: by.tokenNid, earlierTokens: by.earlierTokens, userNid: by.userNid },
-  }
 }
 
 /** What decides which state goes with a slice of the timeline. */

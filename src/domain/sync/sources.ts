@@ -12,6 +12,7 @@ import type { InvitePermission } from '../rooms/act/invite-permission.ts'
 import type { BundleAggregations } from '../rooms/read/bundles.ts'
 import type { IgnoredUsers } from '../rooms/read/ignored-users.ts'
 import type { KeepRelated } from '../rooms/read/related.ts'
+import type { SharedBundles } from '../rooms/read/shared-bundles.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { PartialStateRooms } from '../rooms/room/partial-state-rooms.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
@@ -83,6 +84,7 @@ export interface SyncSources {
   readonly lifetimes: Pick<Lifetimes, 'horizon'> | undefined
   readonly keepRelated: KeepRelated
   readonly bundle: BundleAggregations
+  readonly sharedBundles: SharedBundles
   readonly ignoredUsers: Pick<IgnoredUsers, 'of'>
   /** The events that only their sender sees. */
   readonly shadowBans: Pick<ShadowBans, 'ghosts' | 'ghostRooms'>

@@ -9,6 +9,7 @@ import type { RoomDirectory } from '../rooms/read/directory.ts'
 import type { RoomReader } from '../rooms/read/reader.ts'
 import type { Receipts } from '../rooms/read/receipts.ts'
 import { createKeepRelated } from '../rooms/read/related.ts'
+import { createSharedBundles } from '../rooms/read/shared-bundles.ts'
 import type { Typing } from '../rooms/read/typing.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
@@ -138,5 +139,6 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     shadowBans: roomBase.shadowBans,
     invitePermission: roomBase.invitePermission,
     bundle: createBundleAggregations({ db, events, access, ignoredUsers: roomBase.ignoredUsers }),
+    sharedBundles: createSharedBundles({ db, events, access }),
   }
 }

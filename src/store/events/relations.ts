@@ -158,6 +158,21 @@ export async function threadsRepliedIn(
   return new Set(rows.map(({ root_id }) => root_id))
 }
 
+/** Who has replied in some threads: of each, only what the first so many replies say. */
+export async function firstRepliers(
+  reader: Reader,
+  roomNid: number,
+  rootIds: readonly EventId[],
+  replies: number,
+): Promise<{ readonly root_id: EventId; readonly senders: readonly UserId[] }[]> {
+  return reader.query(
+    `SELECT root_id, ARRAY(SELECT DISTINCT sender FROM (SELECT sender FROM event_relation
+       WHERE room_nid = $1 AND target_id = root_id AND rel_type = 'm.thread' ORDER BY pos LIMIT $3) AS reply) AS senders
+     FROM unnest($2::text[]) AS thread (root_id)`,
+    [roomNid, rootIds, replies],
+  )
+}
+
 export interface ThreadRow {
   readonly root_id: EventId
   readonly latest_pos: number

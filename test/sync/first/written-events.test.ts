@@ -1,12 +1,18 @@
 import { expect, it } from 'vitest'
 import { JsonBytes } from '../../../src/core/json-bytes.ts'
-import { alwaysJoined, writeClientEvent } from '../../../src/domain/rooms/room/client-event.ts'
+import {
+  alwaysJoined,
+  type Bundles,
+  delayedScope,
+  type Reading,
+  writeClientEvent,
+} from '../../../src/domain/rooms/room/client-event.ts'
 import { outlierRow, RoomEvent } from '../../../src/domain/rooms/room/room-event.ts'
 import { WrittenEvents } from '../../../src/domain/sync/first/written-events.ts'
 
 const SENT = 1_700_000_000_000
 
-function eventOf(number: number, body: string): RoomEvent {
+function eventOf(number: number, body: string, txnToken: number | null = null): RoomEvent {
   const ts = SENT + 7 * number
   const pdu = { content: { body }, origin_server_ts: ts, sender: '@a:example.org', type: 'm.room.message' }
   const row = outlierRow({
@@ -22,16 +28,21 @@ function eventOf(number: number, body: string): RoomEvent {
     auth_nids: null,
     json: JSON.stringify(pdu),
   })
-  return new RoomEvent(row)
+  return new RoomEvent({ ...row, txn_token: txnToken, txn_id: txnToken === null ? null : `txn-${number}` })
 }
 
-const readingAt = (now: number) => ({ now, tokenNid: undefined, membershipAt: alwaysJoined })
+const readingAt = (now: number, more: Partial<Reading> = {}): Reading => ({
+  now,
+  tokenNid: undefined,
+  membershipAt: alwaysJoined,
+  ...more,
+})
 
-function anew(events: readonly RoomEvent[], now: number): string {
+function anew(events: readonly RoomEvent[], reading: Reading): string {
   return events
     .map((event) => {
       const out = new JsonBytes()
-      writeClientEvent(out, event, readingAt(now))
+      writeClientEvent(out, event, reading)
       return out.toBuffer().toString()
     })
     .join(',')
@@ -50,9 +61,41 @@ it.each([
     for (let from = 0; from <= events.length; from++) {
       for (let to = from; to <= events.length; to++) {
         const out = new JsonBytes()
-        written.write(out, now, from, to)
-        expect(out.toBuffer().toString()).toBe(anew(events.slice(from, to), now))
+        written.write(out, readingAt(now), from, to)
+        expect(out.toBuffer().toString()).toBe(anew(events.slice(from, to), readingAt(now)))
       }
+    }
+  }
+})
+
+const [PHONE, LAPTOP, SENDER] = [7, 8, 1]
+
+it.each<[string, Partial<Reading>, readonly number[]]>([
+  ['nobody in particular', {}, []],
+  ['the client that sent some of them', { tokenNid: PHONE, userNid: SENDER }, []],
+  ['one that did so with an earlier login', { tokenNid: 9, earlierTokens: [LAPTOP, PHONE], userNid: SENDER }, [2]],
+  ['another user, with a part in a thread', { tokenNid: 9, userNid: 2 }, [2]],
+])('writes for many readers what each would be written: %s', (_, reader, parts) => {
+  const tokens = [PHONE, null, LAPTOP, delayedScope(SENDER), PHONE]
+  const events = tokens.map((token, number) => eventOf(number, `text ${number}`, token))
+  const [edit, latest] = [eventOf(10, 'edit', PHONE), eventOf(11, 'latest', LAPTOP)]
+  const bundlesFor = (participated: boolean): Bundles =>
+    new Map([
+      [1, { edit, references: [] }],
+      [2, { thread: { latest, bundle: { edit, references: [] }, replies: 3, participated }, references: [latest.id] }],
+      [4, { edit, thread: { latest, bundle: undefined, replies: 1, participated: false }, references: [] }],
+    ])
+  const written = new WrittenEvents(events, readingAt(SENT, { relations: bundlesFor(false) }))
+  expect(written.threads).toEqual([2, 4])
+  for (const age of [0, 9, 1_000, 5]) {
+    const reading = readingAt(SENT + age, reader)
+    const alone = { ...reading, relations: bundlesFor(parts.includes(2)) }
+    for (let from = 0; from < events.length; from++) {
+      const out = new JsonBytes()
+      written.write(out, { ...reading, parts: new Set(parts) }, from)
+      const text = out.toBuffer().toString()
+      expect(text).toBe(anew(events.slice(from), alone))
+      expect(JSON.parse(`[${text}]`)).toHaveLength(events.length - from)
     }
   }
 })
@@ -61,9 +104,9 @@ it('leaves what was written before as it is', () => {
   const long = [eventOf(1, 'y'.repeat(40_000))]
   const written = new WrittenEvents(long, readingAt(SENT))
   const out = new JsonBytes()
-  written.write(out, SENT + 100)
-  const before = anew(long, SENT + 100)
-  written.write(new JsonBytes(), SENT + 200)
+  written.write(out, readingAt(SENT + 100))
+  const before = anew(long, readingAt(SENT + 100))
+  written.write(new JsonBytes(), readingAt(SENT + 200))
   expect(out.toBuffer().toString()).toBe(before)
 })
 

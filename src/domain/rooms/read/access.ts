@@ -110,6 +110,7 @@ export function createRoomAccess(parts: AccessParts): RoomAccess {
   return {
     visibleTo,
     seesAtOnce,
+    membersSee: (room, of) => lifetimes === undefined && areOnTip(room, of) && of.every(showsNoOther),
     membershipsAt,
     mayShowUpTo: async (viewer, room, pos) => (await histories.of(room, viewer)).mayShowUpTo(pos),
     mustReadTimeline,
@@ -169,10 +170,15 @@ async function seesAll(viewer: Viewer, room: Room, events: readonly RoomEvent[])
   return areAllSince(sharedSince(await room.stateEvent('m.room.history_visibility', '')), room, events)
 }
 
-const areAllSince = (position: number, { committed }: Room, events: readonly RoomEvent[]): boolean =>
-  events.every(
-    (event) => event.streamPos >= position && event.pos > 0 && event.isOnTip && event.stateChain === committed.chain,
-  )
+const areAllSince = (position: number, room: Room, events: readonly RoomEvent[]): boolean =>
+  areOnTip(room, events) && events.every(({ streamPos }) => streamPos >= position)
+
+/** Of what repeats the state before it, readers who were not there by then see less once its sender is erased. */
+const showsNoOther = ({ replacesNid }: RoomEvent): boolean => replacesNid === undefined
+
+/** Whether the state before each of these events was the room's current one by then. */
+const areOnTip = ({ committed }: Room, events: readonly RoomEvent[]): boolean =>
+  events.every((event) => event.pos > 0 && event.isOnTip && event.stateChain === committed.chain)
 
 /** From which stream position on members see everything, also from before they joined. */
 function sharedSince(setting: RoomEvent | undefined): number {

@@ -5,13 +5,15 @@ import type { Reader } from '../../../store/db/db.ts'
 import {
   type Aggregated,
   type AggregatedRow,
+  firstRepliers,
   getAggregations,
   threadsRepliedIn,
 } from '../../../store/events/relations.ts'
-import { MAX_BUNDLED_REFERENCES } from '../../limits/relations.ts'
+import { MAX_BUNDLED_REFERENCES, MAX_REPLIES_READ } from '../../limits/relations.ts'
 import type { EventCache } from '../room/event-cache.ts'
+import { Repliers } from '../room/repliers.ts'
 import type { Room } from '../room/room.ts'
-import { type Aggregates, nameOf, type RoomEvent, rememberReplier } from '../room/room-event.ts'
+import { type Aggregates, nameOf, type RoomEvent } from '../room/room-event.ts'
 
 /** Reads what relates to events, as far as aggregations show it. What is the same for all readers is kept with the events. */
 export interface AggregationRows {
@@ -23,7 +25,12 @@ export interface AggregationRows {
     wanted: readonly RoomEvent[],
     reader: { readonly userId: UserId; readonly upTo: number; readonly ignored: readonly string[] },
   ): Promise<AggregatedRow[]>
+  /** Learns whether a user has replied in threads whose roots have aggregates. */
+  learnRepliers(room: Room, roots: readonly Root[], userId: UserId): Promise<void>
 }
+
+/** The root of a thread, with what is kept of it. */
+export type Root = readonly [RoomEvent, Aggregates]
 
 export function createAggregationRows({
   db,
@@ -45,7 +52,7 @@ export function createAggregationRows({
     const unknown = wanted.filter(({ aggregates }) => aggregates === undefined)
     const isUnknown = new Set(unknown)
     const fresh = unknown.length === 0 ? [] : await readAndKeep(room, unknown, userId)
-    const asked: (readonly [RoomEvent, Aggregates])[] = []
+    const asked: Root[] = []
     for (const event of wanted) {
       const { aggregates } = event
       if (isUnknown.has(event)) continue
@@ -53,21 +60,28 @@ export function createAggregationRows({
       if (aggregates === undefined) fresh.push(...(await readAndKeep(room, [event], userId)))
       else if (!aggregates.rows.some(isThread)) fresh.push(...aggregates.rows)
       else {
-        const hasReplied = aggregates.repliers.get(userId)
+        const hasReplied = aggregates.repliers.has(userId)
         if (hasReplied === undefined) asked.push([event, aggregates])
         else fresh.push(...rowsFor(aggregates, hasReplied))
       }
     }
     if (asked.length === 0) return fresh
-    const ids = asked.map(([event]) => nameOf(event))
-    const replied = await threadsRepliedIn(db, room.nid, ids, userId)
-    for (const [event, aggregates] of asked) {
-      const hasReplied = replied.has(nameOf(event))
-      rememberReplier(aggregates, userId, hasReplied)
-      cache.grown(event)
-      fresh.push(...rowsFor(aggregates, hasReplied))
-    }
+    await learnRepliers(room, asked, userId)
+    for (const [, aggregates] of asked) fresh.push(...rowsFor(aggregates, aggregates.repliers.has(userId) === true))
     return fresh
+  }
+
+  async function learnRepliers(room: Room, roots: readonly Root[], userId: UserId): Promise<void> {
+    const isSmall = ([, { rows }]: Root) => (rows.find(isThread)?.replies ?? 0) <= MAX_REPLIES_READ
+    const [small, large] = [roots.filter(isSmall), roots.filter((root) => !isSmall(root))]
+    const [all, replied] = await Promise.all([
+      small.length > 0 ? firstRepliers(db, room.nid, small.map(idOf), MAX_REPLIES_READ) : [],
+      large.length > 0 ? threadsRepliedIn(db, room.nid, large.map(idOf), userId) : undefined,
+    ])
+    const senders = new Map(all.map((thread) => [thread.root_id, thread.senders]))
+    for (const root of small) root[1].repliers.noteAll(senders.get(idOf(root)) ?? [])
+    for (const root of large) root[1].repliers.note(userId, replied?.has(idOf(root)) === true)
+    for (const [event] of roots) cache.grown(event)
   }
 
   async function readAndKeep(room: Room, wanted: readonly RoomEvent[], userId: UserId): Promise<AggregatedRow[]> {
@@ -76,17 +90,19 @@ export function createAggregationRows({
     const byTarget = groupBy(rows, ({ target_id }) => target_id)
     wanted.forEach((event, place) => {
       const ofEvent = byTarget.get(nameOf(event)) ?? []
-      const aggregates: Aggregates = { rows: ofEvent, repliers: new Map() }
+      const aggregates: Aggregates = { rows: ofEvent, repliers: new Repliers() }
       const thread = ofEvent.find(isThread)
-      if (thread) rememberReplier(aggregates, userId, thread.participated === true)
+      if (thread) aggregates.repliers.note(userId, thread.participated === true)
       event.keepAggregates(aggregates, versions[place]!)
       cache.grown(event)
     })
     return rows
   }
 
-  return { read, shared }
+  return { read, shared, learnRepliers }
 }
+
+const idOf = ([event]: Root) => nameOf(event)
 
 /** The rows as a reader gets them. */
 const rowsFor = ({ rows }: Aggregates, participated: boolean): AggregatedRow[] =>

@@ -1,24 +1,29 @@
-import { relationOf } from '../../../core/event/relation.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import type { AggregatedRow } from '../../../store/events/relations.ts'
 import { MAX_BUNDLED_BYTES } from '../../limits/answers.ts'
 import { MAX_REFERENCES_READ_BYTES } from '../../limits/relations.ts'
-import { clientEventText, isRendered, loadReferences, type Reading } from '../room/client-event.ts'
+import { type Bundles, loadReferences } from '../room/client-event.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
 import { nameOf, type RoomEvent } from '../room/room-event.ts'
 import type { Viewer } from '../room/viewer.ts'
 import { createAggregationRows } from './aggregation-rows.ts'
+import {
+  bundlesInMemory,
+  bundlesOf,
+  childrenOf,
+  type Drafts,
+  hasPart,
+  latestIn,
+  mayHaveBundle,
+  take,
+} from './bundle-drafts.ts'
 import type { IgnoredUsers } from './ignored-users.ts'
 
-/** `unsigned.m.relations` of events, as JSON, by the number of the event. */
-export type Bundles = ReadonlyMap<number, string>
-
-/** Who reads, and how events are written for them. */
+/** Who reads what is bundled. */
 export interface BundleReader {
   readonly viewer: Viewer
-  readonly reading: Reading
   /** The viewer sees no event after this timeline position; undefined if they see all that visibility allows. */
   readonly upTo?: number
 }
@@ -33,16 +38,6 @@ export type BundleAggregations = (
   room: Room,
   events: readonly RoomEvent[],
 ) => Promise<Bundles | undefined> | Bundles | undefined
-
-/** These carry no aggregations. */
-const WITHOUT_BUNDLES: ReadonlySet<string> = new Set(['m.replace', 'm.annotation'])
-
-/** What an aggregation shows of each event, its children loaded and visible. */
-interface Aggregations {
-  edit?: RoomEvent
-  thread?: { readonly latest: RoomEvent; readonly replies: number; readonly participated: boolean }
-  readonly references: RoomEvent[]
-}
 
 export function createBundleAggregations({
   db,
@@ -71,7 +66,7 @@ export function createBundleAggregations({
     { viewer, upTo = Number.MAX_SAFE_INTEGER }: BundleReader,
     room: Room,
     wanted: readonly RoomEvent[],
-  ): Promise<Map<RoomEvent, Aggregations>> {
+  ): Promise<Drafts> {
     const ignored = await ignoredUsers.of(viewer.userNid)
     const isShared = ignored === undefined && upTo >= room.committed.pos
     let rows = isShared ? await related.shared(room, wanted, viewer.userId) : undefined
@@ -84,7 +79,7 @@ export function createBundleAggregations({
     const visible = await access.visibleTo(viewer, room, children)
     const shown = new Map(visible.map((child) => [child.nid, child]))
     const byId = new Map(wanted.map((event) => [nameOf(event), event]))
-    const found = new Map<RoomEvent, Aggregations>()
+    const found: Drafts = new Map()
     for (const row of rows) {
       const [target, child] = [byId.get(row.target_id), shown.get(row.child_nid)]
       if (target && child) take(found, target, child, row, row.participated === true || target.sender === viewer.userId)
@@ -92,41 +87,16 @@ export function createBundleAggregations({
     return found
   }
 
-  /** The same from memory. Undefined where that does not reach, or where it would show too many bytes. */
-  function aggregateAtOnce(
+  /** Undefined where memory does not reach. */
+  function bundleAtOnce(
     { viewer, upTo = Number.MAX_SAFE_INTEGER }: BundleReader,
     room: Room,
     wanted: readonly RoomEvent[],
-  ): Map<RoomEvent, Aggregations> | undefined {
+  ): Bundles | undefined {
     if (upTo < room.committed.pos) return undefined
-    const found = new Map<RoomEvent, Aggregations>()
-    const children: RoomEvent[] = []
-    let bytes = 0
-    for (const target of wanted) {
-      const known = target.aggregates
-      if (known === undefined) return undefined
-      for (const row of known.rows) {
-        const child = cache.get(row.child_nid)
-        if (child === undefined || child.pos > upTo) return undefined
-        if (row.kind !== 'm.reference' && !isRendered(cache, child)) return undefined
-        const hasReplied = row.kind === 'm.thread' ? known.repliers.get(viewer.userId) : false
-        if (hasReplied === undefined) return undefined
-        take(found, target, child, row, hasReplied || target.sender === viewer.userId)
-        children.push(child)
-        bytes += child.json.length
-      }
-    }
-    return bytes <= MAX_BUNDLED_BYTES && access.seesAtOnce(viewer, room, children) ? found : undefined
-  }
-
-  /** Undefined where memory does not reach. */
-  function bundleAtOnce(reader: BundleReader, room: Room, wanted: readonly RoomEvent[]): Bundles | undefined {
-    const found = aggregateAtOnce(reader, room, wanted)
-    if (found === undefined) return undefined
-    const latest = latestIn(found)
-    const inner = latest.length === 0 ? undefined : aggregateAtOnce(reader, room, latest)
-    if (latest.length > 0 && inner === undefined) return undefined
-    return writeAll(reader, found, inner)
+    const known = bundlesInMemory(cache, wanted, (root) => hasPart(root, viewer.userId))
+    if (known === undefined || known.children.some(({ pos }) => pos > upTo)) return undefined
+    return access.seesAtOnce(viewer, room, known.children) ? known.bundles : undefined
   }
 
   async function bundle(reader: BundleReader, room: Room, wanted: readonly RoomEvent[]): Promise<Bundles | undefined> {
@@ -135,7 +105,7 @@ export function createBundleAggregations({
     const latest = latestIn(found)
     const inner = latest.length === 0 ? undefined : await aggregate(reader, room, latest)
     await loadReferences(cache, [...childrenOf(found), ...(inner ? childrenOf(inner) : [])])
-    return writeAll(reader, found, inner)
+    return bundlesOf(found, inner)
   }
 
   return (reader, room, events) => {
@@ -164,65 +134,4 @@ async function loadUpTo(cache: EventCache, nids: readonly number[], maxBytes: nu
     wanted = part.left
   }
   return all
-}
-
-function mayHaveBundle(event: RoomEvent): boolean {
-  if (!event.hasRelations || event.isState) return false
-  return !WITHOUT_BUNDLES.has(relationOf(event.content)?.relType ?? '')
-}
-
-function take(
-  found: Map<RoomEvent, Aggregations>,
-  target: RoomEvent,
-  child: RoomEvent,
-  { kind, replies }: AggregatedRow,
-  participated: boolean,
-): void {
-  const aggregations = found.get(target) ?? { references: [] }
-  found.set(target, aggregations)
-  if (kind === 'm.replace') aggregations.edit = child
-  else if (kind === 'm.reference') aggregations.references.push(child)
-  else aggregations.thread = { latest: child, replies: replies ?? 0, participated }
-}
-
-/** The newest replies of threads that may have aggregations themselves. */
-const latestIn = (found: ReadonlyMap<RoomEvent, Aggregations>): RoomEvent[] =>
-  [...found.values()].flatMap(({ thread }) => thread?.latest ?? []).filter(mayHaveBundle)
-
-function* childrenOf(found: ReadonlyMap<RoomEvent, Aggregations>): Iterable<RoomEvent> {
-  for (const { edit, thread } of found.values()) {
-    if (edit) yield edit
-    if (thread) yield thread.latest
-  }
-}
-
-function writeAll(
-  reader: BundleReader,
-  found: ReadonlyMap<RoomEvent, Aggregations>,
-  inner: ReadonlyMap<RoomEvent, Aggregations> | undefined,
-): Bundles {
-  const reading: Reading = { ...reader.reading, membershipAt: undefined, relations: undefined }
-  const relations = inner && written(inner, reading)
-  return written(found, { ...reading, relations })
-}
-
-function written(found: ReadonlyMap<RoomEvent, Aggregations>, reading: Reading): Bundles {
-  const bundles = new Map<number, string>()
-  for (const [{ nid }, aggregations] of found) bundles.set(nid, writeAggregations(aggregations, reading))
-  return bundles
-}
-
-function writeAggregations({ edit, thread, references }: Aggregations, reading: Reading): string {
-  const parts: string[] = []
-  if (edit) parts.push(`"m.replace":${clientEventText(edit, reading)}`)
-  if (thread) {
-    const { latest, replies, participated } = thread
-    const counts = `"count":${replies},"current_user_participated":${participated}`
-    parts.push(`"m.thread":{"latest_event":${clientEventText(latest, reading)},${counts}}`)
-  }
-  if (references.length > 0) {
-    const chunk = references.map((event) => ({ event_id: nameOf(event) }))
-    parts.push(`"m.reference":${JSON.stringify({ chunk })}`)
-  }
-  return `{${parts.join(',')}}`
 }

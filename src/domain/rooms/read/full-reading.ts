@@ -25,7 +25,7 @@ export function createFullReading({
   return async (by, room, shown, upTo = Number.MAX_SAFE_INTEGER) => {
     const reading = readingOf(by, room.id, clock)
     const [relations, membershipAt] = await Promise.all([
-      bundle({ viewer: by, reading, upTo }, room, shown),
+      bundle({ viewer: by, upTo }, room, shown),
       access.membershipsAt(by, room, shown),
       loadReferences(events, shown),
     ])

@@ -37,6 +37,7 @@ export function createOpenAccess({
   return {
     visibleTo: async (_viewer, _room, candidates) => candidates,
     seesAtOnce: () => false,
+    membersSee: () => false,
     membershipsAt: () => (): Membership => 'leave',
     mayShowUpTo: async (_viewer, _room, pos) => pos,
     mustReadTimeline: (_viewer, roomId) => readable(roomId),

@@ -78,7 +78,7 @@ export function createRelationsReader(parts: RelationsReaderParts): RelationsRea
   async function writeChunk(by: Requester, room: Room, chunk: readonly RoomEvent[], upTo: number): Promise<JsonBytes> {
     const reading = readingOf(by, room.id, clock)
     const [relations, membershipAt] = await Promise.all([
-      bundle({ viewer: by, reading, upTo }, room, chunk),
+      bundle({ viewer: by, upTo }, room, chunk),
       access.membershipsAt(by, room, chunk),
       loadReferences(events, chunk),
     ])

@@ -1,7 +1,7 @@
 import type { Membership } from '../../../core/event/content.ts'
 import { type MemberTexts, memberTexts } from '../../../core/event/member-texts.ts'
 import { STICKY, stickyMsOf } from '../../../core/event/sticky.ts'
-import type { RoomId } from '../../../core/ids.ts'
+import type { EventId, RoomId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { JsonBytes } from '../../../core/json-bytes.ts'
 import { writeJson } from '../../../core/large-integers.ts'
@@ -17,14 +17,42 @@ export interface Reading {
   /** The reader: only the sender of a delayed event learns its id. */
   readonly userNid?: number | undefined
   /** Written into the event. Sync leaves it out, because it files events under their room. */
-  readonly roomId?: RoomId
+  readonly roomId?: RoomId | undefined
   /** The reader's membership at an event, where it is known. */
   readonly membershipAt?: MembershipAt | undefined
   /** Until when a sticky event is sticky, in milliseconds. */
   readonly stickyUntil?: ((event: RoomEvent) => number | undefined) | undefined
-  /** What is bundled with events: `m.relations`, as JSON, by the event's number. */
-  readonly relations?: ReadonlyMap<number, string> | undefined
+  /** What is bundled with events: `m.relations`. */
+  readonly relations?: Bundles | undefined
+  /** For a text that is written once for many readers: gives what stands in the place of what differs between them, or with time. */
+  readonly leaveOpen?: ((gap: Gap) => string) | undefined
 }
+
+/** What is bundled with an event (client-server API, "Aggregations of child events"), its events loaded with their references. */
+export interface Bundle {
+  readonly edit?: RoomEvent
+  readonly thread?: BundledThread
+  /** The first events that refer to it. */
+  readonly references: readonly EventId[]
+}
+
+export interface BundledThread {
+  readonly latest: RoomEvent
+  /** What is bundled with that. */
+  readonly bundle: Bundle | undefined
+  readonly replies: number
+  /** Whether the reader has a part in it. */
+  readonly participated: boolean
+}
+
+/** By the number of the event. */
+export type Bundles = ReadonlyMap<number, Bundle>
+
+/** An open place in a text for many readers: for an age, for what only the sender is told, or for whether the reader has a part in a thread. */
+export type Gap =
+  | { readonly kind: 'age'; readonly ts: number }
+  | { readonly kind: 'own'; readonly mark: Mark; readonly txnId: string }
+  | { readonly kind: 'thread'; readonly rootNid: number }
 
 /** The membership of a user in a room at an event. It includes what the event itself changes. */
 export type MembershipAt = (event: RoomEvent) => Membership
@@ -64,8 +92,11 @@ export function isRendered(cache: EventCache, { rendered }: RoomEvent): boolean 
 /** What decides whether an event is written for some client as for nobody else. */
 export type Mark = Pick<RoomEvent, 'txnToken' | 'senderNid'>
 
+/** What decides that of a reader. */
+export type ReaderMarks = Pick<Reading, 'tokenNid' | 'earlierTokens' | 'userNid'>
+
 /** Whether this client sent an event: with this login of its device, or with an earlier one. */
-function isOwn({ txnToken }: Mark, by: Pick<Reading, 'tokenNid' | 'earlierTokens'>): boolean {
+function isOwn({ txnToken }: Mark, by: ReaderMarks): boolean {
   if (txnToken === undefined) return false
   return txnToken === by.tokenNid || by.earlierTokens?.includes(txnToken) === true
 }
@@ -82,7 +113,7 @@ function wasDelayedBy({ txnToken, senderNid }: Mark, userNid: number | undefined
 }
 
 /** Whether an event is written for this client as for nobody else. */
-export function isMarkedFor(event: Mark, by: Pick<Reading, 'tokenNid' | 'earlierTokens' | 'userNid'>): boolean {
+export function isMarkedFor(event: Mark, by: ReaderMarks): boolean {
   return isOwn(event, by) || wasDelayedBy(event, by.userNid)
 }
 
@@ -92,13 +123,7 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
   out.text(rendered.head).text(`${ageAt(event, reading)}${afterAge(event, rendered, reading)}`)
 }
 
-/** An event in the client format, to be written into another one. */
-export function clientEventText(event: RoomEvent, reading: Reading): string {
-  const { head, age, rest } = clientEventParts(event, reading)
-  return `${head}${age}${rest}`
-}
-
-/** The same, cut at the one place that changes as time passes. */
+/** An event in the client format, cut at the one place that changes as time passes. */
 export function clientEventParts(
   event: RoomEvent,
   reading: Reading,
@@ -107,33 +132,66 @@ export function clientEventParts(
   return { head: rendered.head, age: `${ageAt(event, reading)}`, rest: afterAge(event, rendered, reading) }
 }
 
-const ageAt = ({ ts }: RoomEvent, { now }: Reading): number => Math.max(0, now - ts)
+function ageAt({ ts }: RoomEvent, { now, leaveOpen }: Reading): number | string {
+  return leaveOpen ? leaveOpen({ kind: 'age', ts }) : Math.max(0, now - ts)
+}
 
-function afterAge(event: RoomEvent, { unsigned, tail, isSticky }: Rendered, reading: Reading): string {
+function afterAge(
+  event: RoomEvent,
+  { unsigned, tail, isSticky }: Rendered,
+  reading: Reading,
+  bundle = reading.relations?.get(event.nid),
+): string {
   const membership = reading.membershipAt?.(event)
   // This is the case for nearly every event that a sync writes.
-  const hasTxn = event.txnId !== undefined && isOwn(event, reading)
-  const delayId = event.txnId !== undefined && wasDelayedBy(event, reading.userNid) ? event.txnId : undefined
-  const relations = reading.relations?.get(event.nid)
+  const isMarked = event.txnId !== undefined && (reading.leaveOpen !== undefined || isMarkedFor(event, reading))
   const stickyMs = isSticky ? (reading.stickyUntil?.(event) ?? 0) - reading.now : 0
   const isPlain =
-    unsigned === '' &&
-    tail === '' &&
-    !hasTxn &&
-    delayId === undefined &&
-    reading.roomId === undefined &&
-    stickyMs <= 0 &&
-    relations === undefined
+    unsigned === '' && tail === '' && !isMarked && reading.roomId === undefined && stickyMs <= 0 && bundle === undefined
   if (isPlain && membership === 'join') return ',"membership":"join"}}'
   let rest = unsigned
   if (membership !== undefined) rest += `,"membership":"${membership}"`
-  if (relations !== undefined) rest += `,"m.relations":${relations}`
+  if (bundle !== undefined) rest += `,"m.relations":${bundleText(bundle, event, reading)}`
   if (stickyMs > 0) rest += `,"msc4354_sticky_duration_ttl_ms":${stickyMs}`
-  if (hasTxn) rest += `,"transaction_id":${JSON.stringify(event.txnId)}`
-  if (delayId !== undefined) rest += `,"delay_id":"${delayId}","org.matrix.msc4140.delay_id":"${delayId}"`
+  if (isMarked) rest += markedText(event, event.txnId!, reading)
   rest += `}${tail}`
   if (reading.roomId !== undefined) rest += `,"room_id":${JSON.stringify(reading.roomId)}`
   return `${rest}}`
+}
+
+function markedText(event: Mark, txnId: string, reading: Reading): string {
+  const { txnToken, senderNid } = event
+  return reading.leaveOpen?.({ kind: 'own', mark: { txnToken, senderNid }, txnId }) ?? ownText(event, txnId, reading)
+}
+
+/** The members of `unsigned` that an event has only for the client that sent it, or for the user who had it sent. */
+export function ownText(event: Mark, txnId: string, by: ReaderMarks): string {
+  const txn = isOwn(event, by) ? `,"transaction_id":${JSON.stringify(txnId)}` : ''
+  return wasDelayedBy(event, by.userNid) ? `${txn},"delay_id":"${txnId}","org.matrix.msc4140.delay_id":"${txnId}"` : txn
+}
+
+/** @param root the event with which it is bundled */
+function bundleText({ edit, thread, references }: Bundle, root: RoomEvent, reading: Reading): string {
+  const { now, tokenNid, earlierTokens, userNid, roomId, leaveOpen } = reading
+  const within: Reading = { now, tokenNid, earlierTokens, userNid, roomId, leaveOpen }
+  const parts: string[] = []
+  if (edit) parts.push(`"m.replace":${bundledText(edit, undefined, within)}`)
+  if (thread) {
+    const latest = bundledText(thread.latest, thread.bundle, within)
+    const participated = leaveOpen?.({ kind: 'thread', rootNid: root.nid }) ?? thread.participated
+    const counts = `"count":${thread.replies},"current_user_participated":${participated}`
+    parts.push(`"m.thread":{"latest_event":${latest},${counts}}`)
+  }
+  if (references.length > 0) {
+    const chunk = references.map((event_id) => ({ event_id }))
+    parts.push(`"m.reference":${JSON.stringify({ chunk })}`)
+  }
+  return `{${parts.join(',')}}`
+}
+
+function bundledText(event: RoomEvent, bundle: Bundle | undefined, reading: Reading): string {
+  const rendered = event.rendered ?? render(event, NOTHING)
+  return `${rendered.head}${ageAt(event, reading)}${afterAge(event, rendered, reading, bundle)}`
 }
 
 const NOTHING: ReadonlyMap<number, RoomEvent> = new Map()

@@ -30,6 +30,8 @@ export interface RoomAccess {
   visibleTo(viewer: Viewer, room: Room, events: readonly RoomEvent[]): Promise<readonly RoomEvent[]>
   /** Whether memory is enough to say that the viewer may see all of these events, as they are. */
   seesAtOnce(viewer: Viewer, room: Room, events: readonly RoomEvent[]): boolean
+  /** Whether all see all of these events, as they are, who ignore nobody and have been in the room since before them. */
+  membersSee(room: Room, events: readonly RoomEvent[]): boolean
   /** The viewer's membership at each of a room's events. It costs nothing if the viewer was in the room before all of them. */
   membershipsAt(viewer: Viewer, room: Room, events: readonly RoomEvent[]): MembershipAt | Promise<MembershipAt>
   /** The highest timeline position, at most `pos`, that may hold something the viewer can see. */

@@ -9,6 +9,7 @@ import type { EventRow, Standing } from '../../../store/events/events.ts'
 import type { AggregatedRow } from '../../../store/events/relations.ts'
 import type { StatePoint } from '../../../store/events/state.ts'
 import type { Head } from './head.ts'
+import type { Repliers } from './repliers.ts'
 
 /** The pieces of an event in the client format, cut at the places that differ between readers. */
 export interface Rendered {
@@ -26,12 +27,9 @@ export interface Rendered {
 /** What is bundled with an event, for readers who ignore nobody and see the newest events. */
 export interface Aggregates {
   readonly rows: readonly AggregatedRow[]
-  /** Whether readers have replied in its thread, by their ids. */
-  readonly repliers: Map<UserId, boolean>
+  /** Of its thread. */
+  readonly repliers: Repliers
 }
-
-/** Readers of whom an event remembers whether they replied in its thread. */
-const MAX_REPLIERS = 64
 
 /**
  * Bytes of an event's members and short texts; of its parsed form without its texts; and of its client form without its texts. Measured: a
@@ -41,7 +39,7 @@ const MEMBERS_BYTES = 420
 const PARSED_BYTES = 400
 const RENDERED_BYTES = 130
 const REPETITION_BYTES = 64
-/** Bytes of aggregates without rows, of a row, and of a reader with a map's slot. */
+/** Bytes of aggregates without rows, of a row, and of a replier with a map's slot. */
 const AGGREGATES_BYTES = 300
 const ROW_BYTES = 120
 const REPLIER_BYTES = 100
@@ -290,12 +288,6 @@ export class RoomEvent {
 
 const bytesOfAggregates = ({ rows, repliers }: Aggregates): number =>
   AGGREGATES_BYTES + ROW_BYTES * rows.length + REPLIER_BYTES * repliers.size
-
-/** Remembers whether a reader has replied in a thread. */
-export function rememberReplier({ repliers }: Aggregates, userId: UserId, hasReplied: boolean): void {
-  if (repliers.size >= MAX_REPLIERS) repliers.clear()
-  repliers.set(userId, hasReplied)
-}
 
 const COPY = '~'
 

@@ -1,7 +1,7 @@
 import type { JsonBytes } from '../../../core/json-bytes.ts'
 import { type StateMap, stateBytes } from '../../../core/state/trie.ts'
 import { MAX_FIRST_SECTION_BYTES } from '../../limits/answers.ts'
-import { alwaysJoined, isMarkedFor, type Mark, writeClientEvent } from '../../rooms/room/client-event.ts'
+import { alwaysJoined, writeClientEvent } from '../../rooms/room/client-event.ts'
 import type { Head } from '../../rooms/room/head.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
@@ -46,11 +46,13 @@ function knownReading(look: Look, { nid, committed, purgedTo }: Room): FirstRead
 export function firstSectionOf(look: Look, room: Room): FirstSection | undefined {
   const { timeline, state } = look.request.filter.room
   if (!isShared(look) || !timeline.roomMatches(room.id) || !state.roomMatches(room.id)) return undefined
-  const section = knownReading(look, room)?.section
-  if (section === undefined) return undefined
-  const seesFrom = room.localMembers.get(look.by.userNid)?.since ?? Number.POSITIVE_INFINITY
-  if (section.oldest < seesFrom || section.marks.some((mark) => isMarkedFor(mark, look.by))) return undefined
-  return section
+  return sectionFor(look, room, knownReading(look, room)?.section)
+}
+
+/** Undefined for a reader who came later than what it shows. */
+function sectionFor({ by }: Look, room: Room, section: FirstSection | undefined): FirstSection | undefined {
+  const seesFrom = room.localMembers.get(by.userNid)?.since ?? Number.POSITIVE_INFINITY
+  return section !== undefined && section.oldest >= seesFrom ? section : undefined
 }
 
 /** What a first sync shows of a room. */
@@ -66,13 +68,14 @@ export interface FirstShown {
 /** Notes what a first sync has read. The second one of the same writes it for others too. References of the events must be loaded. */
 export function keepFirst(look: Look, room: Room, shown: FirstShown): FirstSection | undefined {
   const { head, slice, extras, state } = shown
-  if (!isShared(look) || extras.membershipAt !== alwaysJoined || extras.relations !== undefined) return undefined
+  if (!isShared(look) || extras.membershipAt !== alwaysJoined) return undefined
   if (head !== room.committed || !room.alive || isNewer(head.nid, look.now.events)) return undefined
   if (!isWhole(look, room, slice) || state.left.length > 0) return undefined
-  const section = knownReading(look, room) === undefined ? undefined : sectionOf(look, room, shown)
+  const known = knownReading(look, room)
+  const section = known && (known.section ?? sectionOf(look, room, shown))
   const { version } = head
   look.sources.firstReadings.set(room.nid, { version, purgedTo: room.purgedTo, wish: wishOf(look), section })
-  return section
+  return sectionFor(look, room, section)
 }
 
 const jsonBytes = (events: readonly RoomEvent[]): number => {
@@ -91,38 +94,39 @@ function isWhole(look: Look, room: Room, { events }: TimelineSlice): boolean {
   return newest.pos === room.committed.pos && newest.pos - oldest.pos + 1 === events.length
 }
 
-/** Undefined if it is too large to keep, or if something is written for this reader as for nobody else. */
+/** Undefined if it is too large to keep, or if some who were there see something else. */
 function sectionOf(look: Look, room: Room, { slice, extras, target, state }: FirstShown): FirstSection | undefined {
   const { events, limited } = slice
-  const isOnlyForReader = (event: RoomEvent) =>
-    event.isCopy || event.rendered?.isSticky !== false || isMarkedFor(event, look.by)
+  const isOnlyForReader = (event: RoomEvent) => event.isCopy || event.rendered?.isSticky !== false
   if (events.some(isOnlyForReader) || state.events.some(isOnlyForReader)) return undefined
-  if (jsonBytes(events) + jsonBytes(state.events) > MAX_FIRST_SECTION_BYTES) return undefined
+  const bundled = look.sources.sharedBundles.forMembers(room, limited ? events : [])
+  if (bundled === undefined) return undefined
+  if (jsonBytes(events) + bundled.bytes + jsonBytes(state.events) > MAX_FIRST_SECTION_BYTES) return undefined
   const [oldest] = events as readonly [RoomEvent]
   const own = new Set(ownMembers(look, state.events))
   const common = own.size === 0 ? state.events : state.events.filter((event) => !own.has(event))
-  const timeline = new WrittenEvents(events, readingOf(look, extras))
+  const timeline = new WrittenEvents(events, readingOf(look, { ...extras, relations: bundled.bundles }))
   const written = new WrittenEvents(common, readingOf(look))
   const senders = sendersOf(room, events)
-  const marks = marksOf([...events, ...common])
+  const { threads } = timeline
   const bytes =
     SECTION_BYTES +
     timeline.bytes +
     written.bytes +
     // The room may be forgotten before this is.
     stateBytes(target) +
-    ITEM_BYTES * (senders.length + marks.length) +
-    NUMBER_BYTES * common.length
+    ITEM_BYTES * senders.length +
+    NUMBER_BYTES * (common.length + threads.length)
   return {
     timeline,
     limited,
     before: oldest.pos - 1,
-    oldest: oldest.streamPos,
+    oldest: bundled.children.reduce((least, { streamPos }) => Math.min(least, streamPos), oldest.streamPos),
     senders,
     target,
     state: written,
     stateNids: common.map(({ nid }) => nid),
-    marks,
+    threads,
     bytes,
   }
 }
@@ -130,15 +134,6 @@ function sectionOf(look: Look, room: Room, { slice, extras, target, state }: Fir
 /** The state that is shown to one reader and not to all: members that are loaded lazily. */
 export function ownMembers({ request }: Look, state: readonly RoomEvent[]): readonly RoomEvent[] {
   return request.filter.room.state.lazyLoadMembers ? state.filter(({ type }) => type === 'm.room.member') : NOBODY
-}
-
-/** Each once. */
-function marksOf(events: readonly RoomEvent[]): Mark[] {
-  const marks = new Map<string, Mark>()
-  for (const { txnToken, senderNid } of events) {
-    if (txnToken !== undefined) marks.set(`${txnToken} ${senderNid}`, { txnToken, senderNid })
-  }
-  return [...marks.values()]
 }
 
 /** Writes the list of a room's state events: those that everybody is shown, and those for this reader. @param own in order of their numbers */
@@ -158,7 +153,7 @@ export function writeFirstState(
   const writeUpTo = (end: number) => {
     if (end === written) return
     comma()
-    state.write(out, look.timeMs, written, end)
+    state.write(out, reading, written, end)
     written = end
   }
   out.text('[')

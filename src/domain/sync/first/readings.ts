@@ -1,6 +1,5 @@
 import type { BudgetPart, ByteBudget } from '../../../core/byte-budget.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
-import type { Mark } from '../../rooms/room/client-event.ts'
 import type { WrittenEvents } from './written-events.ts'
 
 /** What a first sync shows of a room to everybody who was in it for all of the timeline. */
@@ -9,7 +8,7 @@ export interface FirstSection {
   readonly limited: boolean
   /** The timeline position before the oldest event that is shown. */
   readonly before: number
-  /** The stream position of that event. */
+  /** The lowest stream position of an event that is shown in the timeline, or bundled there. */
   readonly oldest: number
   /** Who sent the events. */
   readonly senders: readonly string[]
@@ -17,8 +16,8 @@ export interface FirstSection {
   readonly target: StateMap
   readonly state: WrittenEvents
   readonly stateNids: readonly number[]
-  /** Of the events that a client may be shown with a transaction id or a delay id. */
-  readonly marks: readonly Mark[]
+  /** The threads that are bundled in the timeline, by the numbers of their roots. */
+  readonly threads: readonly number[]
   /** Bytes in memory. */
   readonly bytes: number
 }

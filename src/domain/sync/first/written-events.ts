@@ -1,40 +1,81 @@
 import type { JsonBytes } from '../../../core/json-bytes.ts'
-import { clientEventParts, type Reading } from '../../rooms/room/client-event.ts'
+import { clientEventParts, type Gap, ownText, type Reading } from '../../rooms/room/client-event.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 
 /** Longer texts are not copied into an answer, so that they must not change while it is sent. */
 const MAX_COPIED_BYTES = 16 * 1024
 const ZERO = 0x30
-const NO_EVENTS_BYTES = 400
-const NUMBERS_BYTES = 4 * 8
+/** Stands in texts for what is left open. JSON has no such character. */
+const OPEN = '\0'
+const NO_EVENTS_BYTES = 500
+const EVENT_BYTES = 8
+const AGE_BYTES = 3 * 8
+const PLACE_BYTES = 200
 
-/** Events in the client format, written once for many readers. When they are written again, only their ages are set. */
+/** A place in the text where something stands for some readers. */
+interface Place {
+  readonly at: number
+  readonly gap: ReaderGap
+}
+
+type ReaderGap = Exclude<Gap, { readonly kind: 'age' }>
+
+/** Who reads, and when. */
+export interface WrittenFor extends Reading {
+  /** The threads in which the reader has a part, by the numbers of their roots. */
+  readonly parts?: ReadonlySet<number>
+}
+
+/** Events in the client format, written once for many readers. When they are written again, only what is open is filled in. */
 export class WrittenEvents {
   /** The events, with a comma between two. */
   #json: Buffer
-  /** When each was sent, in milliseconds. */
-  readonly #ts: number[] = []
   /** Where each begins. At the end, where the next one would. */
-  readonly #starts: number[] = []
-  /** Where the age of each ends, and of how many digits it is. */
-  readonly #ends: number[] = []
+  #starts: number[] = []
+  /** Of each age, the time from which it counts, where it ends, and of how many digits it is. */
+  readonly #ts: number[] = []
+  #ends: number[] = []
   readonly #digits: number[] = []
+  #places: Place[] = []
   #now: number
 
-  /** @param reading of a reader for whom none of the events is written as for nobody else. Their references must be loaded. */
+  /** @param reading of any of the readers. References of the events, and of what is bundled with them, must be loaded. */
   constructor(events: readonly RoomEvent[], reading: Reading) {
+    let gaps: Gap[] = []
+    const leaveOpen = (gap: Gap): string => {
+      gaps.push(gap)
+      return OPEN
+    }
+    const open: Reading = { ...reading, leaveOpen }
     const parts: string[] = []
     let at = 0
-    for (const event of events) {
-      const { head, age, rest } = clientEventParts(event, reading)
-      parts.push(parts.length === 0 ? '' : ',', head, age, rest)
-      if (at > 0) at++
-      this.#ts.push(event.ts)
-      this.#starts.push(at)
-      at += Buffer.byteLength(head) + age.length
+    const put = (text: string): void => {
+      parts.push(text)
+      at += Buffer.byteLength(text)
+    }
+    const fill = (gap: Gap): void => {
+      if (gap.kind !== 'age') {
+        this.#places.push({ at, gap })
+        return
+      }
+      const age = ageAt(gap.ts, reading.now)
+      put(age)
+      this.#ts.push(gap.ts)
       this.#ends.push(at)
       this.#digits.push(age.length)
-      at += Buffer.byteLength(rest)
+    }
+    for (const event of events) {
+      if (at > 0) put(',')
+      this.#starts.push(at)
+      gaps = []
+      const { head, age, rest } = clientEventParts(event, open)
+      put(head)
+      // Before each but the first is a gap. The first gap is the age.
+      const texts = `${age}${rest}`.split(OPEN)
+      for (let index = 1; index < texts.length; index++) {
+        fill(gaps[index - 1]!)
+        put(texts[index]!)
+      }
     }
     this.#starts.push(at + 1)
     this.#json = Buffer.from(parts.join(''))
@@ -43,18 +84,39 @@ export class WrittenEvents {
 
   /** Bytes in memory. */
   get bytes(): number {
-    return NO_EVENTS_BYTES + this.#json.length + NUMBERS_BYTES * this.#ts.length
+    const { length } = this
+    const open = AGE_BYTES * this.#ts.length + PLACE_BYTES * this.#places.length
+    return NO_EVENTS_BYTES + this.#json.length + EVENT_BYTES * length + open
   }
 
   get length(): number {
-    return this.#ts.length
+    return this.#starts.length - 1
   }
 
-  /** Writes some of the events, with commas between them. @param now milliseconds; ages are counted up to this time */
-  write(out: JsonBytes, now: number, from = 0, to = this.length): void {
+  /** The threads of which it says whether the reader has a part in them, by the numbers of their roots. */
+  get threads(): number[] {
+    return this.#places.flatMap(({ gap }) => (gap.kind === 'thread' ? [gap.rootNid] : []))
+  }
+
+  /** Writes some of the events, with commas between them. */
+  write(out: JsonBytes, reader: WrittenFor, from = 0, to = this.length): void {
     if (from >= to) return
-    this.#setAges(now)
-    const json = this.#json.subarray(this.#starts[from], this.#starts[to]! - 1)
+    this.#setAges(reader.now)
+    const end = this.#starts[to]! - 1
+    let written = this.#starts[from]!
+    for (const { at, gap } of this.#places) {
+      if (at < written || at > end) continue
+      const text = textFor(gap, reader)
+      if (text === '') continue
+      this.#copy(out, written, at)
+      out.text(text)
+      written = at
+    }
+    this.#copy(out, written, end)
+  }
+
+  #copy(out: JsonBytes, from: number, to: number): void {
+    const json = this.#json.subarray(from, to)
     out.bytes(json.length > MAX_COPIED_BYTES ? Buffer.from(json) : json)
   }
 
@@ -73,22 +135,42 @@ export class WrittenEvents {
   /** Makes room for ages of more digits, or of fewer. */
   #writeAges(now: number): void {
     const pieces: Buffer[] = []
+    const before = this.#ends
     let taken = 0
     let shift = 0
-    for (let index = 0; index < this.#ts.length; index++) {
-      const age = `${Math.max(0, now - this.#ts[index]!)}`
-      const end = this.#ends[index]!
+    const shifts: number[] = []
+    before.forEach((end, index) => {
+      const age = ageAt(this.#ts[index]!, now)
       const digits = this.#digits[index]!
       pieces.push(this.#json.subarray(taken, end - digits), Buffer.from(age))
       taken = end
       shift += age.length - digits
-      this.#ends[index] = end + shift
+      shifts.push(shift)
       this.#digits[index] = age.length
-      this.#starts[index + 1] = this.#starts[index + 1]! + shift
-    }
+    })
     pieces.push(this.#json.subarray(taken))
     this.#json = Buffer.concat(pieces)
+    this.#ends = before.map((end, index) => end + shifts[index]!)
+    this.#starts = this.#starts.map(mover(before, shifts))
+    const move = mover(before, shifts)
+    this.#places = this.#places.map(({ at, gap }) => ({ at: move(at), gap }))
   }
+}
+
+const ageAt = (ts: number, now: number): string => `${Math.max(0, now - ts)}`
+
+/** Says where positions, which are asked in their order, are to be found once all up to each of these ends has grown by so much. */
+function mover(ends: readonly number[], shifts: readonly number[]): (at: number) => number {
+  let passed = 0
+  return (at) => {
+    while (passed < ends.length && ends[passed]! <= at) passed++
+    return at + (shifts[passed - 1] ?? 0)
+  }
+}
+
+/** What stands in a gap that is filled in for each reader. */
+function textFor(gap: ReaderGap, reader: WrittenFor): string {
+  return gap.kind === 'own' ? ownText(gap.mark, gap.txnId, reader) : `${reader.parts?.has(gap.rootNid) === true}`
 }
 
 /** Writes a whole number with exactly so many digits. False if it does not have so many; something else is written then. */

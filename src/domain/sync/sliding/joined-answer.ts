@@ -9,7 +9,7 @@ import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import { allOf } from '../all-of.ts'
 import { knownState, stateNow, writeTimelineEvents } from '../joined-room.ts'
 import { wasResyncedWithin } from '../look.ts'
-import { bundleReader, type EventExtras, loadState, type RoomState, writeState } from '../room-section.ts'
+import { type EventExtras, loadState, type RoomState, writeState } from '../room-section.ts'
 import type { TimelineSlice } from '../room-timeline.ts'
 import { notifiableAt, shownTimeline } from '../shown-timeline.ts'
 import { type EventPosition, isNewer } from '../token.ts'
@@ -171,7 +171,7 @@ function writeAnswer(draft: Draft): RoomAnswer | Promise<RoomAnswer> {
   const reading = allOf([
     sources.membershipsAt(by, room, events),
     stateNow(view, room),
-    limited ? sources.bundle(bundleReader(view), room, events) : undefined,
+    limited ? sources.bundle({ viewer: view.by }, room, events) : undefined,
     course.known === undefined ? own.bumpStamps(room) : undefined,
     loadReferences(sources.events, events),
   ])
