@@ -5,6 +5,7 @@ import type { EventId, RoomId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { JsonBytes } from '../../../core/json-bytes.ts'
 import { writeJson } from '../../../core/large-integers.ts'
+import { wholeText } from '../../../core/whole-text.ts'
 import type { EventCache } from './event-cache.ts'
 import { nameOf, type Rendered, type RoomEvent } from './room-event.ts'
 
@@ -209,10 +210,10 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
     redaction ? `,"redacted_because":${writeJson(redactionNotice(redaction))}` : '',
   ].join('')
   return {
-    head: isPlain ? headOf(event, texts) : headOfParsed(event),
+    head: wholeText(isPlain ? headOf(event, texts) : headOfParsed(event)),
     unsigned,
     isSticky: !isPlain && stickyMsOf(event.pdu) !== undefined,
-    tail: previous === undefined ? '' : `,"prev_content":${previous}`,
+    tail: previous === undefined ? '' : wholeText(`,"prev_content":${previous}`),
     repeated: replaced || redaction ? [replaced, redaction].flatMap(repetitionOf) : NONE,
   }
 }

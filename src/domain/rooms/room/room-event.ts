@@ -38,6 +38,10 @@ export interface Aggregates {
 const MEMBERS_BYTES = 420
 const PARSED_BYTES = 400
 const RENDERED_BYTES = 130
+/** Bytes that a reference to another event takes less in the parsed form of an event that was built here: its text is that event's id. */
+const SHARED_REFERENCE_BYTES = 60
+/** Bytes of a short text without its characters. */
+const TEXT_BYTES = 20
 const REPETITION_BYTES = 64
 /** Bytes of aggregates without rows, of a row, and of a replier with a map's slot. */
 const AGGREGATES_BYTES = 300
@@ -130,6 +134,13 @@ export class RoomEvent {
     if (pdu) this.#bytes += PARSED_BYTES + this.json.length
   }
 
+  /** An event that was just built here. */
+  static built(row: EventRow, pdu: Pdu): RoomEvent {
+    const event = new RoomEvent(row, pdu)
+    event.#bytes -= SHARED_REFERENCE_BYTES * (pdu.auth_events.length + pdu.prev_events.length)
+    return event
+  }
+
   /** Bytes in memory. The caches read it at each use, so growth is stored, not computed. */
   get bytes(): number {
     return this.#aggregates === undefined ? this.#bytes : this.#bytes + bytesOfAggregates(this.#aggregates)
@@ -188,7 +199,10 @@ export class RoomEvent {
   }
 
   get sender(): UserId {
-    this.#sender ??= this.#pdu?.sender ?? senderIn(this.json) ?? this.pdu.sender
+    if (this.#sender !== undefined) return this.#sender
+    const own = this.#pdu === undefined ? senderIn(this.json) : undefined
+    if (own !== undefined) this.#bytes += TEXT_BYTES + own.length
+    this.#sender = own ?? this.pdu.sender
     return this.#sender
   }
 

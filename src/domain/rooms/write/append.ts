@@ -289,7 +289,7 @@ function buildOne(
   const thread = threads.get(draft)
   const counts = isNotifiable(built.pdu)
   const notifiable = head.notifiable + (counts && thread === undefined ? 1 : 0)
-  const event = new RoomEvent(
+  const event = RoomEvent.built(
     {
       event_nid: nid,
       room_nid: room.nid,
