@@ -66,8 +66,8 @@ export interface ConnectionOptions {
   readonly names?: Names
   /** The most connections to one target. */
   readonly connections?: number
-  /** The most connections that stay open without a request, to all targets. */
-  readonly idleConnections?: number
+  /** The most connections to all targets that stay open, unless all of them have requests. */
+  readonly openConnections?: number
   /** Whether answers include the certificate. */
   readonly readsCertificates?: boolean
 }
@@ -98,7 +98,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
   const connect = proxy === undefined ? direct : throughProxy(proxy, direct, (host) => addressesOf(names, guard, host))
   /** A handshake takes a millisecond or two: those of a hundred servers at once would block everything else. */
   const nextTurn = createLoopTurns(CONNECTIONS_PER_TURN)
-  const factory = options.idleConnections === undefined ? undefined : boundIdle(options.idleConnections)
+  const factory = options.openConnections === undefined ? undefined : keepingOpen(options.openConnections)
   const targets = createCache<string, Target>(MAX_TARGETS, {
     dispose: ({ pool }) =>
       void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
@@ -159,41 +159,55 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
 /** Makes the connections of a pool. */
 type ConnectionFactory = (origin: URL, options: object) => undici.Client
 
+/** A connection that is open. */
+interface Open {
+  readonly client: undici.Client
+  readonly socket: Socket
+  /** Of how many requests in all it ended the last one. */
+  restedAt: number
+}
+
 /**
- * For pools that share it: of their connections, not more than this many stay open without a request. What has been idle for longest is
- * closed first.
+ * For pools that share it: if more than so many of their connections are open, those without a request are closed. What has had none for
+ * longest goes first.
  */
-function boundIdle(most: number): ConnectionFactory {
-  /** Those that have ended a request, the last ones last. They may have begun another. */
-  const resting = new Map<undici.Client, Socket>()
+function keepingOpen(most: number): ConnectionFactory {
+  const all = new Set<Open>()
+  let ended = 0
 
   function closeOldest(): void {
-    for (const [client, socket] of resting) {
-      if (resting.size <= most) return
-      resting.delete(client)
-      if (client.stats.size === 0) socket.destroy()
+    const resting = [...all].filter(({ client }) => client.stats.size === 0).sort((a, b) => a.restedAt - b.restedAt)
+    for (const one of resting.slice(0, all.size - most)) {
+      all.delete(one)
+      one.socket.destroy()
     }
   }
 
   return (origin, options) => {
     const { connect, ...rest } = options as { readonly connect: undici.buildConnector.connector }
-    let socket: Socket | undefined
+    let open: Open | undefined
     const client = new Client(origin, {
       ...rest,
       connect(wanted, done) {
         connect(wanted, (...made) => {
-          socket = made[1] ?? undefined
+          if (made[1] !== null) {
+            open = { client, socket: made[1], restedAt: ended }
+            all.add(open)
+            if (all.size > most) closeOldest()
+          }
           done(...made)
         })
       },
     })
     client.on('drain', () => {
-      resting.delete(client)
-      if (socket === undefined || socket.destroyed) return
-      resting.set(client, socket)
-      closeOldest()
+      if (open === undefined) return
+      open.restedAt = ++ended
+      if (all.size > most) closeOldest()
     })
-    client.on('disconnect', () => resting.delete(client))
+    client.on('disconnect', () => {
+      if (open !== undefined) all.delete(open)
+      open = undefined
+    })
     return client
   }
 }

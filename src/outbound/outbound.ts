@@ -13,8 +13,8 @@ import { createGuardedClient, type GuardedClient } from './http.ts'
 import { createNames, type Names } from './names.ts'
 import {
   createPushGatewayClient,
-  MAX_IDLE_PUSH_CONNECTIONS,
   PUSH_CONNECTIONS,
+  PUSH_CONNECTIONS_OPEN,
   type PushGatewayClient,
 } from './push-gateway.ts'
 import { createWellKnown } from './well-known.ts'
@@ -58,7 +58,7 @@ export async function openOutbound(deps: {
   const pushing = await createGuardedClient({
     ...{ config, log, names, userAgent: `Hearth/${version}` },
     connections: PUSH_CONNECTIONS,
-    idleConnections: MAX_IDLE_PUSH_CONNECTIONS,
+    openConnections: PUSH_CONNECTIONS_OPEN,
   })
   const pushGateways = createPushGatewayClient(pushing)
   return {

@@ -22,8 +22,8 @@ export const PUSH_TIMEOUT_MS = 10_000
 export const MAX_PUSH_ANSWER_BYTES = 16_384
 /** Connections to one gateway. */
 export const PUSH_CONNECTIONS = 64
-/** Connections to all gateways without a request: they take a tenth of a megabyte each. */
-export const MAX_IDLE_PUSH_CONNECTIONS = 256
+/** Connections to all gateways that stay open: they take a tenth of a megabyte each. More than the requests at a time. */
+export const PUSH_CONNECTIONS_OPEN = 256
 
 export function createPushGatewayClient(client: Pick<GuardedClient, 'request'>): PushGatewayClient {
   return {

@@ -74,12 +74,12 @@ describe('a request', () => {
     expect(server.connections()).toBe(before)
   })
 
-  test('leaves no more connections open than may be idle: those to all servers that were used last', async () => {
+  test('leaves no more connections open than it may: those, to all servers, that were used last', async () => {
     const client = await createGuardedClient({
       config: outboundConfig({ ca_file: outside.authority.file }),
       log: pino({ level: 'silent' }),
       names: outside.names,
-      idleConnections: 2,
+      openConnections: 2,
     })
     try {
       const askOf = (host: string) => client.request({ ...USUAL, url: at(host) })
