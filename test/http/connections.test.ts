@@ -100,7 +100,8 @@ describe('A9: connections', () => {
     ['a trusted proxy', { trustedProxies: ['127.0.0.0/8'] }, false],
     ['a proxy on this machine', {}, true],
   ])('A9: of %s are not bounded by address', async (_, bounds, isBehindProxy) => {
-    const { open, count } = await bounded(bounds, isBehindProxy)
+    const { open, count, server } = await bounded(bounds, isBehindProxy)
+    server.headersTimeout = 60_000
     many(30, open)
     await waitUntil('all of them', async () => (await count()) === 30)
   })
