@@ -183,6 +183,14 @@ function keepingOpen(most: number): ConnectionFactory {
     }
   }
 
+  function opened(client: undici.Client, socket: Socket): Open {
+    const open = { client, socket, restedAt: ended }
+    all.add(open)
+    socket.once('close', () => all.delete(open))
+    if (all.size > most) closeOldest()
+    return open
+  }
+
   return (origin, options) => {
     const { connect, ...rest } = options as { readonly connect: undici.buildConnector.connector }
     let open: Open | undefined
@@ -190,11 +198,7 @@ function keepingOpen(most: number): ConnectionFactory {
       ...rest,
       connect(wanted, done) {
         connect(wanted, (...made) => {
-          if (made[1] !== null) {
-            open = { client, socket: made[1], restedAt: ended }
-            all.add(open)
-            if (all.size > most) closeOldest()
-          }
+          if (made[1] !== null) open = opened(client, made[1])
           done(...made)
         })
       },
@@ -203,10 +207,6 @@ function keepingOpen(most: number): ConnectionFactory {
       if (open === undefined) return
       open.restedAt = ++ended
       if (all.size > most) closeOldest()
-    })
-    client.on('disconnect', () => {
-      if (open !== undefined) all.delete(open)
-      open = undefined
     })
     return client
   }
