@@ -7,8 +7,8 @@ import type { Taken, UnitQueue, Waiting } from './unit-queue.ts'
 
 /** How many batches the writing connection has at most: one that is being written, and one that waits behind it. */
 const MAX_UNDER_WAY = 2
-/** So many units are sent behind a batch that is not answered, and at least half as many as it has: the cost of a commit is shared by more. */
-const MIN_BEHIND = 16
+/** So many units are sent behind a batch that is not answered, and at least as many as it has: many small commits cost more than one large. */
+const MIN_BEHIND = 24
 
 const NOTHING_WRITTEN: BatchOutcome = { advanced: new Set(), repeated: [] }
 
@@ -85,7 +85,7 @@ export class BatchPipeline {
     if (this.isPaused || this.#underWay.length >= MAX_UNDER_WAY) return
     const ahead = this.oldest
     const length = this.#parts.queue.lengthBefore(ahead?.unmarked)
-    if (length >= (ahead ? Math.max(MIN_BEHIND, ahead.group.length / 2) : 1)) this.send(length)
+    if (length >= (ahead ? Math.max(MIN_BEHIND, ahead.group.length) : 1)) this.send(length)
   }
 
   /** Once per tick, so that what comes together is sent together. */
