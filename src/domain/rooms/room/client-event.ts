@@ -3,9 +3,8 @@ import { type MemberTexts, memberTexts } from '../../../core/event/member-texts.
 import { STICKY, stickyMsOf } from '../../../core/event/sticky.ts'
 import type { EventId, RoomId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import type { JsonBytes } from '../../../core/json-bytes.ts'
+import { type JsonBytes, wholeText } from '../../../core/json-bytes.ts'
 import { writeJson } from '../../../core/large-integers.ts'
-import { wholeText } from '../../../core/whole-text.ts'
 import type { EventCache } from './event-cache.ts'
 import { nameOf, type Rendered, type RoomEvent } from './room-event.ts'
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { ByteBudget } from '../../../core/byte-budget.ts'
 import type { EventId } from '../../../core/ids.ts'
+import { wholeText } from '../../../core/json-bytes.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { Transaction } from './draft.ts'
 
@@ -27,7 +28,7 @@ export interface Transactions {
 
 const NONE: readonly number[] = []
 /** Bytes of an answer and its key. */
-const ANSWER_BYTES = 400
+const ANSWER_BYTES = 200
 
 export function createTransactions(budget: ByteBudget): Transactions {
   const answers = budget.part<string, Promise<EventId>>({ bytesOf: () => ANSWER_BYTES })
@@ -37,7 +38,7 @@ export function createTransactions(budget: ByteBudget): Transactions {
       if (transaction === undefined) return send(undefined)
       const { txnId, path, ofSession } = transaction
       const txnHash = hash('sha256', path, 'base64').slice(0, 22)
-      const key = `${tokenNid} ${txnHash}`
+      const key = wholeText(`${tokenNid} ${txnHash}`)
       const known = answers.get(key)
       if (known) return known
       const earlier = ofSession ? NONE : earlierTokens
