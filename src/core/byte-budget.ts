@@ -43,8 +43,47 @@ class Entry<K extends {}, V extends {}> extends Link {
   }
 }
 
-/** Bytes of an entry beside its value: the record above, and its slot in a map whose table is half empty on average. */
-const ENTRY_BYTES = 144
+/** Bytes of an entry beside its value: the record above. */
+const ENTRY_BYTES = 96
+
+const SLOT_BYTES = 28
+const FEWEST_SLOTS = 4
+
+/**
+ * The size of a map's table. Deleted entries keep their slots until the table is full: then it is doubled, unless half of them are such. So a
+ * map in which entries come and go has up to four slots for each.
+ */
+class MapTable {
+  #slots = 0
+  #used = 0
+  #size = 0
+
+  /** An entry came. @returns how many bytes the table takes more */
+  add(): number {
+    this.#size++
+    if (this.#used < this.#slots) {
+      this.#used++
+      return 0
+    }
+    const deleted = this.#used - this.#size + 1
+    this.#used = this.#size
+    return deleted > 0 && deleted >= this.#slots / 2 ? 0 : this.#resize(Math.max(FEWEST_SLOTS, 2 * this.#slots))
+  }
+
+  /** An entry went. @returns how many bytes the table takes less */
+  remove(): number {
+    this.#size--
+    if (this.#size >= this.#slots / 4) return 0
+    this.#used = this.#size
+    return -this.#resize(this.#size === 0 ? 0 : this.#slots / 2)
+  }
+
+  #resize(slots: number): number {
+    const more = SLOT_BYTES * (slots - this.#slots)
+    this.#slots = slots
+    return more
+  }
+}
 
 /** The caches that are counted by themselves; all other parts are `others`. */
 export type CountedCache = 'events' | 'rooms' | 'others'
@@ -61,6 +100,8 @@ export interface PartOptions<K, V> {
   bytesOf(value: V): number
   /** Called for each removed value, except by {@link BudgetPart.clear}. */
   gone?(value: V, key: K): void
+  /** How many other maps have an entry for each value. */
+  readonly indexes?: number
 }
 
 /** A cache that shares its budget with others. */
@@ -69,12 +110,15 @@ export class BudgetPart<K extends {}, V extends {}> {
   readonly #options: PartOptions<K, V>
   readonly #entries = new Map<K, Entry<K, V>>()
   readonly #uses: CacheUses
+  readonly #table = new MapTable()
+  readonly #maps: number
   #bytes = 0
 
   constructor(budget: ByteBudget, options: PartOptions<K, V>) {
     this.#budget = budget
     this.#options = options
     this.#uses = budget.uses[options.name ?? 'others']
+    this.#maps = 1 + (options.indexes ?? 0)
   }
 
   /** Bytes held. */
@@ -106,16 +150,17 @@ export class BudgetPart<K extends {}, V extends {}> {
   }
 
   set(key: K, value: V): void {
-    let entry = this.#entries.get(key)
-    if (entry) {
-      entry.value = value
-      this.#budget.use(entry)
-    } else {
-      entry = new Entry(this, key, value)
-      this.#entries.set(key, entry)
-      this.#budget.place(entry)
+    const known = this.#entries.get(key)
+    if (known) {
+      known.value = value
+      this.#budget.use(known)
+      this.#weigh(known)
+      return
     }
-    this.#weigh(entry)
+    const entry = new Entry(this, key, value)
+    this.#entries.set(key, entry)
+    this.#budget.place(entry)
+    this.#weigh(entry, this.#maps * this.#table.add())
   }
 
   /** Updates the size of a value that has grown, if it is still in the cache. */
@@ -141,18 +186,20 @@ export class BudgetPart<K extends {}, V extends {}> {
     return [...this.#entries.values()].map(({ value }) => value)
   }
 
-  #weigh(entry: Entry<K, V>): void {
+  /** All at once, because room may be made by removing this very entry. @param tableBytes how many more the tables take */
+  #weigh(entry: Entry<K, V>, tableBytes = 0): void {
     const more = this.#options.bytesOf(entry.value) + ENTRY_BYTES - entry.bytes
-    if (more === 0) return
+    if (more + tableBytes === 0) return
     entry.bytes += more
-    this.#bytes += more
-    this.#budget.take(more)
+    this.#bytes += more + tableBytes
+    this.#budget.take(more + tableBytes)
   }
 
   #drop(entry: Entry<K, V>): void {
     entry.unlink()
-    this.#bytes -= entry.bytes
-    this.#budget.giveBack(entry.bytes)
+    const bytes = entry.bytes + this.#maps * this.#table.remove()
+    this.#bytes -= bytes
+    this.#budget.giveBack(bytes)
   }
 }
 

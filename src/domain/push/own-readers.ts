@@ -44,7 +44,7 @@ export interface OwnReadersOf {
   load(userNids: readonly number[]): Promise<void>
 }
 
-const READERS_BYTES = 1_000
+const READERS_BYTES = 1_150
 const READER_BYTES = 300
 const GROUP_BYTES = 1_000
 /** Of a member who was looked at and is none of them. */

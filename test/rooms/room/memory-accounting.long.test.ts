@@ -205,6 +205,21 @@ describe('what the caches say they hold is what the heap says', { timeout: 300_0
     }
   }
 
+  test('A3: small entries that come and go, in a cache that is full and in one that was', () => {
+    const budget = new ByteBudget(3_000_000)
+    const cache = budget.part<number, { readonly key: number }>({ bytesOf: () => 32 })
+    const before = heapBytes()
+    for (const count of [30_000, 60_000, 200_000]) {
+      for (let key = 0; key < count; key++) cache.set(key, { key })
+      for (let key = 0; key < count; key++) cache.set(key, { key })
+      const held = heapBytes() - before
+      expect(Math.abs(budget.bytes / held - 1), `${budget.bytes} of ${held}`).toBeLessThan(SHARE_OF_EVENTS)
+    }
+    for (let key = 0; key < 195_000; key++) cache.delete(key)
+    const left = heapBytes() - before
+    expect(Math.abs(budget.bytes / left - 1), `${budget.bytes} of ${left}`).toBeLessThan(SHARE_OF_EVENTS)
+  })
+
   for (const [members, messages] of [
     [2, 0],
     [8, 0],

@@ -48,8 +48,6 @@ function createRecentIds<Id>(size: number): Pick<Set<Id>, 'has'> & { add(id: Id)
 
 /** A number that no event has. */
 const NO_EVENT = -1
-/** Bytes of an event's entry in the index by id. */
-const INDEX_BYTES = 48
 
 export function createEventCache({
   db,
@@ -67,7 +65,8 @@ export function createEventCache({
   const forgotten = createRecentIds<number>(recentForgotten)
   const events = budget.part<number, RoomEvent>({
     name: 'events',
-    bytesOf: (event) => event.bytes + INDEX_BYTES,
+    bytesOf: (event) => event.bytes,
+    indexes: 1,
     gone: ({ id }) => nidById.delete(id),
   })
 
