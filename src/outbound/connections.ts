@@ -36,6 +36,11 @@ interface Peer {
   certificate: PeerCertificate | undefined
 }
 
+interface Open {
+  readonly client: undici.Client
+  readonly socket: Socket
+}
+
 /** Connections to one address under one name. */
 export interface Target {
   readonly key: string
@@ -46,6 +51,8 @@ export interface Target {
   readonly waiting: WaitingRequests
   readonly peer: Peer
   readonly places: Places
+  /** Its open connections, where there is a bound on those of all. */
+  readonly open: Set<Open>
   /** Requests in flight. */
   running: number
 }
@@ -98,11 +105,13 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
   const connect = proxy === undefined ? direct : throughProxy(proxy, direct, (host) => addressesOf(names, guard, host))
   /** A handshake takes a millisecond or two: those of a hundred servers at once would block everything else. */
   const nextTurn = createLoopTurns(CONNECTIONS_PER_TURN)
-  const factory = options.openConnections === undefined ? undefined : keepingOpen(options.openConnections)
   const targets = createCache<string, Target>(MAX_TARGETS, {
     dispose: ({ pool }) =>
       void pool.close().catch((err: unknown) => options.log.debug({ err }, 'a pool did not close')),
   })
+  const { openConnections } = options
+  const factoryFor =
+    openConnections === undefined ? undefined : keepingOpen(openConnections, () => [...targets.values()].reverse())
 
   /** @throws RefusedError if the address must not be called. One of a known target was allowed. */
   function targetFor(url: URL, { host, port }: Place): Target {
@@ -113,6 +122,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
     if (isLiteral(host) && !guard(bare(host))) throw refusedAddress(bare(host))
     const peer: Peer = { certificate: undefined }
     const waiting = countWaitingRequests()
+    const open = new Set<Open>()
     const pool = new Pool(`${url.protocol}//${host}:${port}`, {
       connect(wanted, done) {
         const begin = () => {
@@ -126,7 +136,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
           .then(begin)
           .catch((error: Error) => done(error, null))
       },
-      ...(factory && { factory }),
+      ...(factoryFor && { factory: factoryFor(open) }),
       connections: options.connections ?? CONNECTIONS_PER_TARGET,
       keepAliveMaxTimeout: KEPT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -135,7 +145,7 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
       bodyTimeout: 0,
     })
     const dispatcher = pool.compose(waiting.interceptor)
-    const target = { key, pool, dispatcher, waiting, peer, places: new Places(), running: 0 }
+    const target = { key, pool, dispatcher, waiting, peer, places: new Places(), open, running: 0 }
     targets.set(key, target)
     pool.on('disconnect', () => forgetIdle(target))
     return target
@@ -156,60 +166,50 @@ export async function openConnections(options: ConnectionOptions): Promise<Conne
   }
 }
 
-/** Makes the connections of a pool. */
-type ConnectionFactory = (origin: URL, options: object) => undici.Client
-
-/** A connection that is open. */
-interface Open {
-  readonly client: undici.Client
-  readonly socket: Socket
-  /** Of how many requests in all it ended the last one. */
-  restedAt: number
-}
-
 /**
- * For pools that share it: if more than so many of their connections are open, those without a request are closed. What has had none for
- * longest goes first.
+ * Makes the connections of pools. If more than so many of all are open, some without a request are closed: of the target that was used least
+ * recently first. Requests themselves pay nothing for that.
  */
-function keepingOpen(most: number): ConnectionFactory {
-  const all = new Set<Open>()
-  let ended = 0
+function keepingOpen(most: number, oldestFirst: () => Iterable<Pick<Target, 'open'>>) {
+  let count = 0
 
-  function closeOldest(): void {
-    const resting = [...all].filter(({ client }) => client.stats.size === 0).sort((a, b) => a.restedAt - b.restedAt)
-    for (const one of resting.slice(0, all.size - most)) {
-      all.delete(one)
-      one.socket.destroy()
+  function gone(open: Set<Open>, one: Open): void {
+    if (open.delete(one)) count--
+  }
+
+  function closeSome(): void {
+    for (const { open } of oldestFirst()) {
+      // A pool uses the first of its connections that is free: the last ones have rested for longest.
+      for (const one of [...open].reverse()) {
+        if (count <= most) return
+        if (one.client.stats.size > 0) continue
+        gone(open, one)
+        one.socket.destroy()
+      }
     }
   }
 
-  function opened(client: undici.Client, socket: Socket): Open {
-    const open = { client, socket, restedAt: ended }
-    all.add(open)
-    socket.once('close', () => all.delete(open))
-    if (all.size > most) closeOldest()
-    return open
-  }
-
-  return (origin, options) => {
-    const { connect, ...rest } = options as { readonly connect: undici.buildConnector.connector }
-    let open: Open | undefined
-    const client = new Client(origin, {
-      ...rest,
-      connect(wanted, done) {
-        connect(wanted, (...made) => {
-          if (made[1] !== null) open = opened(client, made[1])
-          done(...made)
-        })
-      },
-    })
-    client.on('drain', () => {
-      if (open === undefined) return
-      open.restedAt = ++ended
-      if (all.size > most) closeOldest()
-    })
-    return client
-  }
+  return (open: Set<Open>): NonNullable<undici.Pool.Options['factory']> =>
+    (origin, options) => {
+      const { connect, ...rest } = options as { readonly connect: undici.buildConnector.connector }
+      const client = new Client(origin, {
+        ...rest,
+        connect(wanted, done) {
+          connect(wanted, (...made) => {
+            const [, socket] = made
+            if (socket !== null) {
+              const one = { client, socket }
+              open.add(one)
+              count++
+              socket.once('close', () => gone(open, one))
+              if (count > most) closeSome()
+            }
+            done(...made)
+          })
+        },
+      })
+      return client
+    }
 }
 
 function certificateOf(socket: Socket | null): PeerCertificate | undefined {
