@@ -9,37 +9,37 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { isAlive } from './support/child-server.ts'
 import { waitUntil } from './support/wait.ts'
 
-/** `npm run check`, with programs in place of npm, vitest and the build that do what a test says. */
+/**
+ * `npm run check`, with programs in place of npm, vitest and the build that do what a test says. They are of the shell, which starts in no
+ * time.
+ */
 
 const CHECK = fileURLToPath(new URL('../scripts/check.mjs', import.meta.url))
-const PASSES = ''
+const PASSES = ':'
 /** Notes in a file which process it is, and goes on until it is ended. */
-const waits = (name: string) =>
-  `require('node:fs').writeFileSync('${name}', String(process.pid)); setInterval(() => {}, 1000)`
+const waits = (name: string) => `echo $$ > ${name}; exec sleep 300`
 
 let directory: string
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'hearth-check-'))
   mkdirSync(join(directory, 'bin'))
-  mkdirSync(join(directory, 'scripts'))
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
 function install(name: string, script: string): void {
   const path = join(directory, 'bin', name)
-  writeFileSync(path, `#!${process.execPath}\nconst words = process.argv.slice(2)\n${script}\n`)
+  writeFileSync(path, `#!/bin/sh\n${script}\n`)
   chmodSync(path, 0o755)
 }
 
 interface Programs {
   readonly build?: string
-  /** It has `words`, with which it was called. */
   readonly npm?: string
   readonly vitest?: string
 }
 
 function check({ build = PASSES, npm = PASSES, vitest = PASSES }: Programs, words: readonly string[] = []) {
-  writeFileSync(join(directory, 'scripts/build.mjs'), build)
+  install('node', build)
   install('npm', npm)
   install('vitest', vitest)
   const env = { ...process.env, PATH: `${join(directory, 'bin')}${delimiter}${process.env.PATH}` }
@@ -51,11 +51,12 @@ function check({ build = PASSES, npm = PASSES, vitest = PASSES }: Programs, word
 const logged = (name: string) => readFileSync(join(directory, name), 'utf8')
 const pidIn = (name: string): number | undefined =>
   existsSync(join(directory, name)) ? Number(logged(name)) || undefined : undefined
-const log = (name: string) => `require('node:fs').appendFileSync('${name}', words.join(' ') + '\\n');`
+const log = (name: string) => `echo "$*" >> ${name}`
 
 it('passes if all of it does, and hands the tests on that were asked for', async () => {
-  const { code, err } = await check({ npm: log('npm'), vitest: log('vitest') }, ['test/core']).ended
+  const { code, err } = await check({ build: log('node'), npm: log('npm'), vitest: log('vitest') }, ['test/core']).ended
   expect([code, err]).toEqual([0, ''])
+  expect(logged('node')).toBe('scripts/build.mjs\n')
   expect(logged('npm').split('\n')).toEqual([
     'run --silent typecheck',
     'run --silent lint',
@@ -66,22 +67,23 @@ it('passes if all of it does, and hands the tests on that were asked for', async
 })
 
 it('fails with a part that fails, names it, shows all of its output, and ends the tests', async () => {
-  const lines = Array.from({ length: 20_000 }, (_, line) => `line ${line} of what is wrong`)
-  const npm = `if (words.includes('lint')) {
-    while (!require('node:fs').existsSync('tests')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
-    process.exitCode = 3
-    for (let line = 0; line < 20_000; line++) process[line % 2 ? 'stdout' : 'stderr'].write('line ' + line + ' of what is wrong\\n')
-  }`
+  const npm = `case "$*" in *lint)
+    until [ -s tests ]; do sleep 0.02; done
+    seq 20000
+    seq 20001 40000 >&2
+    exit 3
+  esac`
   const { code, err } = await check({ npm, vitest: waits('tests') }).ended
   expect(code).toBe(3)
   expect(err).toMatch(/^\nnpm run lint failed:\n\n/)
-  expect(new Set(err.trim().split('\n').slice(2))).toEqual(new Set(lines))
+  const shown = err.trim().split('\n').slice(2).map(Number)
+  expect(shown.sort((a, b) => a - b)).toEqual(Array.from({ length: 40_000 }, (_, line) => line + 1))
   expect(isAlive(pidIn('tests')!)).toBe(false)
 })
 
 it('fails with the tests, and with the build, after which it begins nothing', async () => {
-  expect((await check({ vitest: 'process.exit(5)' }).ended).code).toBe(5)
-  const build = 'process.stdout.write("built nothing"); process.exitCode = 4'
+  expect((await check({ vitest: 'exit 5' }).ended).code).toBe(5)
+  const build = 'printf "built nothing"; exit 4'
   const { code, out } = await check({ build, npm: log('npm'), vitest: log('vitest') }).ended
   expect([code, out]).toEqual([4, 'built nothing'])
   expect(() => logged('npm')).toThrow('ENOENT')
