@@ -28,6 +28,16 @@ export class JsonBytes {
   readonly #pieces: (Buffer | Later)[] = []
   #length = 0
   #isWhole = true
+  /** Where it is written instead of on the desk, for as long as it fits, and how much of that is written. */
+  #own: Buffer | undefined
+  #ownWritten = 0
+
+  /** @param expectedBytes about how many it will have, if that is known: a large one is written in one place then, and not moved any more */
+  constructor(expectedBytes = 0) {
+    if (expectedBytes <= desk.length) return
+    this.#text = undefined
+    this.#own = Buffer.allocUnsafeSlow(expectedBytes)
+  }
 
   /** Text that is JSON, or a part of it. */
   text(json: string): this {
@@ -40,6 +50,11 @@ export class JsonBytes {
   bytes(json: Uint8Array): this {
     this.#becomeBytes()
     this.#length += json.length
+    if (this.#fitsOwn(json.length)) {
+      this.#own!.set(json, this.#ownWritten)
+      this.#ownWritten += json.length
+      return this
+    }
     if (json.length > MAX_COPIED_BYTES) {
       this.#clearDesk()
       this.#pieces.push(Buffer.from(json.buffer, json.byteOffset, json.length))
@@ -114,7 +129,13 @@ export class JsonBytes {
     this.#clearDesk()
     let gathered: Buffer[] = []
     let length = 0
-    for (const piece of this.#pieces) {
+    for (const whole of this.#pieces) {
+      let piece = whole
+      for (; typeof piece !== 'function' && piece.length > 2 * bytes; piece = piece.subarray(bytes)) {
+        yield joined([...gathered, piece.subarray(0, bytes)], length + bytes)
+        gathered = []
+        length = 0
+      }
       if (typeof piece !== 'function') {
         gathered.push(piece)
         length += piece.length
@@ -138,15 +159,35 @@ export class JsonBytes {
 
   #write(text: string): this {
     const most = 3 * text.length
+    if (this.#fitsOwn(most)) {
+      const length = copy(text, this.#own!, this.#ownWritten)
+      this.#ownWritten += length
+      this.#length += length
+      return this
+    }
     if (most > desk.length) {
       this.bytes(Buffer.from(text))
       return this
     }
     this.#takeDesk(most)
-    const length = text.length < SHORT_TEXT ? copyShort(text) : desk.write(text, written)
+    const length = copy(text, desk, written)
     written += length
     this.#length += length
     return this
+  }
+
+  /** Whether so many bytes fit into the place of its own. If not, that is done with. */
+  #fitsOwn(bytes: number): boolean {
+    if (this.#own === undefined) return false
+    if (this.#ownWritten + bytes <= this.#own.length) return true
+    this.#leaveOwn()
+    return false
+  }
+
+  #leaveOwn(): void {
+    if (this.#own === undefined) return
+    if (this.#ownWritten > 0) this.#pieces.push(this.#own.subarray(0, this.#ownWritten))
+    this.#own = undefined
   }
 
   /** Makes room for so many bytes. */
@@ -157,6 +198,7 @@ export class JsonBytes {
 
   /** Leaves the desk too: what has been read or given up is kept alive by nothing here. */
   #clearDesk(): void {
+    this.#leaveOwn()
     if (writer !== this) return
     writer = undefined
     if (written === 0) return
@@ -169,12 +211,13 @@ function joined(pieces: readonly Buffer[], length: number): Buffer {
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, length)
 }
 
-/** Copies a text to the desk and returns its length in bytes. */
-function copyShort(text: string): number {
+/** Copies a text to a place and returns its length in bytes. */
+function copy(text: string, to: Buffer, at: number): number {
+  if (text.length >= SHORT_TEXT) return to.write(text, at)
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
-    if (code > 127) return desk.write(text, written)
-    desk[written + index] = code
+    if (code > 127) return to.write(text, at)
+    to[at + index] = code
   }
   return text.length
 }

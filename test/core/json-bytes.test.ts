@@ -30,6 +30,37 @@ test('text of every length and script comes out as it went in', () => {
   }
 })
 
+test('an answer comes out as it went in, whatever length was expected, and is handed out as it was written if it fits', async () => {
+  const letters = ['a', 'ä', '水', '😀']
+  const parts = Array.from({ length: 400 }, (_, index) => `"${index} ${letters[index % 4]!.repeat(index * 7)}",`)
+  const expected = parts.join('')
+  const bytes = Buffer.byteLength(expected)
+  expect(bytes).toBeGreaterThan(1 << 20)
+  for (const expectedBytes of [0, 300_000, bytes - 1, bytes, 2 * bytes]) {
+    const json = new JsonBytes(expectedBytes)
+    parts.forEach((part, index) => void (index % 3 === 0 ? json.bytes(Buffer.from(part)) : json.text(part)))
+    expect(json.length).toBe(bytes)
+    const whole = json.toBuffer()
+    expect(whole.toString()).toBe(expected)
+    if (expectedBytes > bytes) expect(json.toBuffer().buffer).toBe(whole.buffer)
+    json.text('more')
+    expect(whole.toString()).toBe(expected)
+    const chunks: Buffer[] = []
+    for await (const chunk of json.chunks(100_000)) chunks.push(chunk)
+    expect(Buffer.concat(chunks).toString()).toBe(`${expected}more`)
+    expect(Math.max(...chunks.map(({ length }) => length))).toBeLessThan(400_000)
+  }
+})
+
+test('what is made later has its place in an answer whose length was expected', async () => {
+  const json = new JsonBytes(1 << 20).text('[1,')
+  json.later(async function* () {
+    yield new JsonBytes().text('2,')
+  })
+  expect(await inChunks(json.text('3]'), 1 << 16)).toEqual(['[1,', '2,', '3]'])
+  expect(json.length).toBe('[1,3]'.length)
+})
+
 test('answers that are written in turn do not mix', () => {
   const many = Array.from({ length: 20 }, () => new JsonBytes())
   for (let round = 0; round < 3_000; round++) {

@@ -18,7 +18,7 @@ import { beginState, ROOMS_AT_ONCE, warm } from './first/warm.ts'
 import { invitedSection } from './invited-room.ts'
 import { joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
-import { type Look, type RoomNews, type Section, type SyncRequest, typesAnew } from './look.ts'
+import { expectedBytes, type Look, type RoomNews, type Section, type SyncRequest, typesAnew } from './look.ts'
 import { type PresenceOf, presenceContent } from './presence.ts'
 import type { SyncSources } from './sources.ts'
 import { type Standing, standingOf } from './standing.ts'
@@ -124,7 +124,7 @@ function writeAnswer(
   const isEmpty = roomCount + presence.length + global.length + deviceCount === 0 && !keysFell
   const isComplete = mail.upTo === now.toDevice
   const next = isComplete ? sources.tokenOf(now) : encodeStreamToken({ ...now, toDevice: mail.upTo })
-  const out = new JsonBytes().text(`{"next_batch":"${next}"`)
+  const out = new JsonBytes(expectedBytes(join)).text(`{"next_batch":"${next}"`)
   if (!isEmpty) {
     writeRooms(out, join, others)
     writeEvents(out, 'presence', presence)

@@ -13,7 +13,7 @@ import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
-import { firstSectionOf, keepFirst, ownMembers, writeFirstState } from './first/first-sections.ts'
+import { firstSectionOf, jsonBytes, keepFirst, ownMembers, writeFirstState } from './first/first-sections.ts'
 import type { FirstSection } from './first/readings.ts'
 import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
 import {
@@ -94,7 +94,7 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const written = isFull ? keepFirst(look, room, { head, slice, extras, target, state }) : undefined
   if (written && ghosts.length + sticky.length === 0) {
     const parts = partsIn(relations)
-    const members = ownMembers(look, state.events)
+    const members = ownMembers(look, state.events, written.senderNids)
     return writtenSection(look, room, written, { parts, members, beside, summary, unread })
   }
   const hasMore = isFull || wasResynced || slice.limited || summary !== undefined || !beside.isEmpty
@@ -143,7 +143,9 @@ async function sharedSection(
   const summary = summing instanceof Promise ? await summing : summing
   const isLazy = look.request.filter.room.state.lazyLoadMembers
   const wish = { target: first.target, isFull: true, heroes: summary['m.heroes'] ?? [] }
-  const loading = loadState(look, room, isLazy ? lazyMembers(look, room, wish, first.senders) : [])
+  const lazy = isLazy ? lazyMembers(look, room, wish, first.senders) : []
+  const own = lazy.filter((nid) => !first.senderNids.has(nid))
+  const loading = loadState(look, room, own)
   const members = loading instanceof Promise ? await loading : loading
   if (members.left.length > 0) return undefined
   const beside = besideEvents(look, room, news)
@@ -159,6 +161,9 @@ function partsIn(relations: Bundles | undefined): ReadonlySet<number> {
   return parts
 }
 
+/** Bytes of what is written between the parts of a section, generously. */
+const BETWEEN_BYTES = 500
+
 /** What is written of a room for one reader alone. */
 interface OwnPart {
   /** The threads in which the reader has a part, by the numbers of their roots. */
@@ -173,6 +178,8 @@ interface OwnPart {
 function writtenSection(look: Look, room: Room, first: FirstSection, own: OwnPart): Section {
   return {
     roomId: room.id,
+    bytes:
+      BETWEEN_BYTES + first.timeline.jsonBytes + first.state.jsonBytes + jsonBytes(own.members) + own.beside.length,
     write(out) {
       out.text('{"timeline":{"events":[')
       first.timeline.write(out, { ...readingOf(look), parts: own.parts })

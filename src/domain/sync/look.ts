@@ -4,6 +4,7 @@ import type { JsonBytes } from '../../core/json-bytes.ts'
 import type { AccountDataRow } from '../../store/accounts/account-data.ts'
 import type { Requester } from '../accounts/requester.ts'
 import type { Cancellation } from '../cancellation.ts'
+import { MAX_WHOLE_ANSWER_BYTES } from '../limits.ts'
 import type { Ignored } from '../rooms/read/ignored-users.ts'
 import type { PresenceState } from './presence.ts'
 import type { SyncSources } from './sources.ts'
@@ -52,8 +53,20 @@ export interface RoomNews {
 /** A room's part of the answer. */
 export interface Section {
   readonly roomId: string
+  /** About how many bytes it writes, where that is known. */
+  readonly bytes?: number
   /** Writes it to the answer. Everything that it needs was read. */
   write(out: JsonBytes): void
+}
+
+/** Bytes of an answer beside its rooms, generously. */
+const REST_BYTES = 32 * 1024
+
+/** About how many bytes an answer with these rooms will have; 0 for one that is too large to be sent as a whole. */
+export function expectedBytes(rooms: readonly Section[]): number {
+  let bytes = REST_BYTES
+  for (const section of rooms) bytes += section.bytes ?? 0
+  return bytes <= MAX_WHOLE_ANSWER_BYTES ? bytes : 0
 }
 
 /** Whether a resync of the room completed within a span. */

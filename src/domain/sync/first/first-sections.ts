@@ -78,7 +78,8 @@ export function keepFirst(look: Look, room: Room, shown: FirstShown): FirstSecti
   return sectionFor(look, room, section)
 }
 
-const jsonBytes = (events: readonly RoomEvent[]): number => {
+/** As servers exchange them, which is longer than what clients are shown. */
+export function jsonBytes(events: readonly RoomEvent[]): number {
   let bytes = 0
   for (const { json } of events) bytes += json.length
   return bytes
@@ -103,11 +104,12 @@ function sectionOf(look: Look, room: Room, { slice, extras, target, state }: Fir
   if (bundled === undefined) return undefined
   if (jsonBytes(events) + bundled.bytes + jsonBytes(state.events) > MAX_FIRST_SECTION_BYTES) return undefined
   const [oldest] = events as readonly [RoomEvent]
-  const own = new Set(ownMembers(look, state.events))
+  const senders = sendersOf(room, events)
+  const senderNids = sendersMembers(look, room, target, senders)
+  const own = new Set(ownMembers(look, state.events, senderNids))
   const common = own.size === 0 ? state.events : state.events.filter((event) => !own.has(event))
   const timeline = new WrittenEvents(events, readingOf(look, { ...extras, relations: bundled.bundles }))
   const written = new WrittenEvents(common, readingOf(look))
-  const senders = sendersOf(room, events)
   const { threads } = timeline
   const bytes =
     SECTION_BYTES +
@@ -116,7 +118,7 @@ function sectionOf(look: Look, room: Room, { slice, extras, target, state }: Fir
     // The room may be forgotten before this is.
     stateBytes(target) +
     ITEM_BYTES * senders.length +
-    NUMBER_BYTES * (common.length + threads.length)
+    NUMBER_BYTES * (common.length + threads.length + 2 * senderNids.size)
   return {
     timeline,
     limited,
@@ -126,14 +128,26 @@ function sectionOf(look: Look, room: Room, { slice, extras, target, state }: Fir
     target,
     state: written,
     stateNids: common.map(({ nid }) => nid),
+    senderNids,
     threads,
     bytes,
   }
 }
 
-/** The state that is shown to one reader and not to all: members that are loaded lazily. */
-export function ownMembers({ request }: Look, state: readonly RoomEvent[]): readonly RoomEvent[] {
-  return request.filter.room.state.lazyLoadMembers ? state.filter(({ type }) => type === 'm.room.member') : NOBODY
+/** With members that are loaded lazily, the numbers of the senders' own: every first sync shows them. */
+function sendersMembers(look: Look, room: Room, target: StateMap, senders: readonly string[]): ReadonlySet<number> {
+  const { lazyLoadMembers } = look.request.filter.room.state
+  return new Set(lazyLoadMembers ? senders.map((userId) => room.stateNid(target, 'm.room.member', userId)) : [])
+}
+
+/** The state that is shown to one reader and not to all: members that are loaded lazily, without those who sent the timeline. */
+export function ownMembers(
+  { request }: Look,
+  state: readonly RoomEvent[],
+  senderNids: ReadonlySet<number>,
+): readonly RoomEvent[] {
+  if (!request.filter.room.state.lazyLoadMembers) return NOBODY
+  return state.filter(({ type, nid }) => type === 'm.room.member' && !senderNids.has(nid))
 }
 
 /** Writes the list of a room's state events: those that everybody is shown, and those for this reader. @param own in order of their numbers */

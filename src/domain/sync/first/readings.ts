@@ -16,6 +16,8 @@ export interface FirstSection {
   readonly target: StateMap
   readonly state: WrittenEvents
   readonly stateNids: readonly number[]
+  /** With members that are loaded lazily: those of the events above that are the senders'. */
+  readonly senderNids: ReadonlySet<number>
   /** The threads that are bundled in the timeline, by the numbers of their roots. */
   readonly threads: readonly number[]
   /** Bytes in memory. */

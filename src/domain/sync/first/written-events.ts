@@ -89,6 +89,10 @@ export class WrittenEvents {
     return NO_EVENTS_BYTES + this.#json.length + EVENT_BYTES * length + open
   }
 
+  get jsonBytes(): number {
+    return this.#json.length
+  }
+
   get length(): number {
     return this.#starts.length - 1
   }
