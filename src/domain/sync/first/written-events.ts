@@ -1,5 +1,12 @@
 import type { JsonBytes } from '../../../core/json-bytes.ts'
-import { clientEventParts, type Gap, ownText, type Reading } from '../../rooms/room/client-event.ts'
+import {
+  clientEventParts,
+  type Gap,
+  isMarkedFor,
+  type Mark,
+  ownText,
+  type Reading,
+} from '../../rooms/room/client-event.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 
 /** Longer texts are not copied into an answer, so that they must not change while it is sent. */
@@ -11,6 +18,7 @@ const NO_EVENTS_BYTES = 500
 const EVENT_BYTES = 8
 const AGE_BYTES = 3 * 8
 const PLACE_BYTES = 200
+const MARK_BYTES = 80
 
 /** A place in the text where something stands for some readers. */
 interface Place {
@@ -37,6 +45,9 @@ export class WrittenEvents {
   #ends: number[] = []
   readonly #digits: number[] = []
   #places: Place[] = []
+  /** Whose own some of the events are, each once. */
+  readonly #marks: Mark[] = []
+  #hasThreads = false
   #now: number
 
   /** @param reading of any of the readers. References of the events, and of what is bundled with them, must be loaded. */
@@ -56,6 +67,8 @@ export class WrittenEvents {
     const fill = (gap: Gap): void => {
       if (gap.kind !== 'age') {
         this.#places.push({ at, gap })
+        if (gap.kind === 'own') this.#addMark(gap.mark)
+        else this.#hasThreads = true
         return
       }
       const age = ageAt(gap.ts, reading.now)
@@ -85,7 +98,7 @@ export class WrittenEvents {
   /** Bytes in memory. */
   get bytes(): number {
     const { length } = this
-    const open = AGE_BYTES * this.#ts.length + PLACE_BYTES * this.#places.length
+    const open = AGE_BYTES * this.#ts.length + PLACE_BYTES * this.#places.length + MARK_BYTES * this.#marks.length
     return NO_EVENTS_BYTES + this.#json.length + EVENT_BYTES * length + open
   }
 
@@ -108,6 +121,10 @@ export class WrittenEvents {
     this.#setAges(reader.now)
     const end = this.#starts[to]! - 1
     let written = this.#starts[from]!
+    if (!this.#isOpenFor(reader)) {
+      this.#copy(out, written, end)
+      return
+    }
     for (const { at, gap } of this.#places) {
       if (at < written || at > end) continue
       const text = textFor(gap, reader)
@@ -117,6 +134,16 @@ export class WrittenEvents {
       written = at
     }
     this.#copy(out, written, end)
+  }
+
+  #addMark({ txnToken, senderNid }: Mark): void {
+    const isKnown = this.#marks.some((mark) => mark.txnToken === txnToken && mark.senderNid === senderNid)
+    if (!isKnown) this.#marks.push({ txnToken, senderNid })
+  }
+
+  /** Whether anything stands in the places that are left open. For nearly all readers nothing does. */
+  #isOpenFor(reader: WrittenFor): boolean {
+    return this.#hasThreads || this.#marks.some((mark) => isMarkedFor(mark, reader))
   }
 
   #copy(out: JsonBytes, from: number, to: number): void {
