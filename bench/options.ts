@@ -11,6 +11,7 @@ export interface BenchOptions {
   readonly databaseUrl?: string
   readonly seconds: number
   readonly minutes: number
+  readonly share: number
   readonly members: readonly number[]
   readonly rooms: number
   readonly bindings: number
@@ -40,6 +41,7 @@ nodes-sync, nodes-send
   --database-url URL        its database, for bytes on disk and the check that commits are durable
   --seconds N               length of one measurement (10)
   --minutes N               length of soak (2); 30 shows what the project promises
+  --share N                 how much of a processor each node has where its share is fixed, in nodes-sync and nodes-send (0.5)
   --members N,N             listeners of fan-out (100,1000)
   --rooms N                 rooms of initial-sync (200)
   --bindings N              bound addresses of identity-lookup (1000000)
@@ -60,6 +62,7 @@ const OPTIONS = {
   'database-url': { type: 'string' },
   seconds: { type: 'string', default: '10' },
   minutes: { type: 'string', default: '2' },
+  share: { type: 'string', default: '0.5' },
   members: { type: 'string', default: '100,1000' },
   rooms: { type: 'string', default: '200' },
   bindings: { type: 'string', default: '1000000' },
@@ -87,6 +90,7 @@ export function readOptions(args: string[]): BenchOptions | undefined {
     seconds: Number(values.seconds),
     rounds: Number(values.rounds),
     minutes: Number(values.minutes),
+    share: Number(values.share),
     members: values.members.split(',').map(Number),
     rooms: Number(values.rooms),
     bindings: Number(values.bindings),

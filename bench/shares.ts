@@ -6,6 +6,8 @@ const PERIOD_US = 20_000
 
 /** The controller of Linux that bounds what processes get of the processors, in either version. */
 interface Controller {
+  /** Where groups of processes are, and where new ones may be made. */
+  readonly root: string
   readonly directory: string
   /** How a quota is written: file and text. */
   readonly quota: (us: number) => readonly (readonly [file: string, text: string])[]
@@ -63,8 +65,8 @@ class Group {
   }
 
   take(pid: number): void {
-    const { directory, own } = this.#controller
-    const from = join(directory, own.exec(read(`/proc/${pid}/cgroup`))?.[1] ?? '')
+    const { root, own } = this.#controller
+    const from = join(root, own.exec(read(`/proc/${pid}/cgroup`))?.[1] ?? '')
     move(pid, this.#directory)
     this.#taken = { pid, from }
   }
@@ -84,20 +86,24 @@ function move(pid: number, directory: string): void {
   }
 }
 
+/** Of version 1. */
+const OWN_OF_CPU = /^\d+:(?:[^:\n]*,)?cpu(?:,[^:\n]*)?:(.*)$/m
+
 function controller(): Controller | undefined {
   for (const line of read('/proc/self/mounts').split('\n')) {
-    const [, directory = '', type, options = ''] = line.split(' ')
+    const [, root = '', type, options = ''] = line.split(' ')
     if (type === 'cgroup' && options.split(',').includes('cpu'))
       return {
-        directory,
+        root,
+        directory: join(root, OWN_OF_CPU.exec(read('/proc/self/cgroup'))?.[1] ?? ''),
         quota: (us) => [
           ['cpu.cfs_period_us', `${PERIOD_US}`],
           ['cpu.cfs_quota_us', `${us}`],
         ],
-        own: /^\d+:(?:[^:\n]*,)?cpu(?:,[^:\n]*)?:(.*)$/m,
+        own: OWN_OF_CPU,
       }
-    if (type === 'cgroup2' && read(join(directory, 'cgroup.controllers')).split(/\s+/).includes('cpu'))
-      return { directory, quota: (us) => [['cpu.max', `${us} ${PERIOD_US}`]], own: /^0::(.*)$/m }
+    if (type === 'cgroup2' && read(join(root, 'cgroup.controllers')).split(/\s+/).includes('cpu'))
+      return { root, directory: root, quota: (us) => [['cpu.max', `${us} ${PERIOD_US}`]], own: /^0::(.*)$/m }
   }
   return undefined
 }

@@ -1,5 +1,6 @@
 import type { Nodes } from '../test/support/nodes.ts'
 import { type Measurement, measurement } from './measurement.ts'
+import type { BenchOptions } from './options.ts'
 import { endedChildrenOf, processorTimes, usageOfProcess } from './processes.ts'
 import { whyNoShares, withShares } from './shares.ts'
 import type { WrkRun } from './wrk.ts'
@@ -27,18 +28,20 @@ export interface Asked {
 }
 
 const ROUNDS = 4
-/** Of one processor, for each node. Two nodes leave half of two processors to what generates the load. */
-export const SHARE = 0.5
-
 export interface Compared {
   /** All have what the machine has. */
   readonly free: readonly Asked[]
   /** Each node has its share of a processor, and all else has the rest; or why that cannot be. */
   readonly shared: readonly Asked[] | string
+  readonly share: number
 }
 
 /** Asks in each way in turn, so that all see the same machine. */
-export async function compareWays({ nodes }: Nodes, ways: readonly Way[], seconds: number): Promise<Compared> {
+export async function compareWays(
+  { nodes }: Nodes,
+  ways: readonly Way[],
+  { seconds, share }: Pick<BenchOptions, 'seconds' | 'share'>,
+): Promise<Compared> {
   const why = whyNoShares()
   const nothing = (): Asked[] =>
     ways.map(({ variant }) => ({
@@ -57,10 +60,10 @@ export async function compareWays({ nodes }: Nodes, ways: readonly Way[], second
   for (let round = 0; round < ROUNDS; round++) {
     for (const [n, way] of ways.entries()) {
       await addTo(free[n]!, pids, () => way.ask(each))
-      if (why === undefined) await withShares(pids, SHARE, () => addTo(shared[n]!, pids, () => way.ask(each)))
+      if (why === undefined) await withShares(pids, share, () => addTo(shared[n]!, pids, () => way.ask(each)))
     }
   }
-  return { free, shared: why ?? shared }
+  return { free, shared: why ?? shared, share }
 }
 
 async function addTo(sum: Asked, pids: readonly number[], ask: () => Promise<readonly WrkRun[]>): Promise<void> {
@@ -100,10 +103,10 @@ export function whoTook(asked: Asked): string {
 /** The lines of a table for ways with shares, or one that says why there are none. */
 export function sharedRows(
   benchmark: string,
-  shared: Compared['shared'],
+  { shared, share }: Compared,
   rows: (asked: readonly Asked[], under: string, more: string) => Measurement[],
 ): Measurement[] {
-  const under = `, each node with ${SHARE} of a processor`
+  const under = `, each node with ${share} of a processor`
   if (typeof shared === 'string')
     return [measurement({ benchmark, variant: under.slice(2), note: `skipped: ${shared}` })]
   return rows(shared, under, '')

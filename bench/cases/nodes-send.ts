@@ -15,7 +15,7 @@ const WARM_UP_SECONDS = 3
 export const measureNodesSend = (options: BenchOptions): Promise<Measurement[]> => atTwoNodes(options, measure)
 
 /** The same senders each time. Postgres has no share, but what is left. */
-async function measure(owner: Target, cluster: Nodes, { seconds }: BenchOptions): Promise<Measurement[]> {
+async function measure(owner: Target, cluster: Nodes, options: BenchOptions): Promise<Measurement[]> {
   const [first, second] = cluster.nodes.map(({ baseUrl }) => baseUrl) as [string, string]
   const community = { people: SENDERS, rooms: SENDERS, isIn: (person: number, room: number) => room === person }
   const { api, people, roomIds } = await makeCommunity({ ...owner, baseUrl: first }, community)
@@ -32,8 +32,8 @@ async function measure(owner: Target, cluster: Nodes, { seconds }: BenchOptions)
     way('both', [first, senders.slice(0, half)], [second, senders.slice(half)]),
   ]
   for (const one of ways) await one.ask(WARM_UP_SECONDS)
-  const { free, shared } = await compareWays(cluster, ways, seconds)
-  return [...rows(free, ''), ...sharedRows(BENCHMARK, shared, rows)]
+  const compared = await compareWays(cluster, ways, options)
+  return [...rows(compared.free, ''), ...sharedRows(BENCHMARK, compared, rows)]
 }
 
 function rows(asked: readonly Asked[], under: string): Measurement[] {

@@ -14,15 +14,17 @@ export const BENCHMARK = 'nodes-sync'
 const PEOPLE = 64
 const ROOMS = 10
 const WARM_UP_SECONDS = 2
+/** To each node that is asked. So many that the way from one node to the other and back is not what they wait for. */
+const CONNECTIONS = 256
 
 /** Syncs at two nodes, one of which serves: how many more than at one find nothing, and how soon a message of one reaches those that the other holds. */
 export const measureNodesSync = (options: BenchOptions): Promise<Measurement[]> =>
-  atTwoNodes(options, async (owner, cluster, { seconds, members }) => {
-    const noop = await measureNoop(owner, cluster, seconds)
-    return [...noop, ...(await measureHeld(owner, cluster, Math.max(...members)))]
+  atTwoNodes(options, async (owner, cluster, given) => {
+    const noop = await measureNoop(owner, cluster, given)
+    return [...noop, ...(await measureHeld(owner, cluster, Math.max(...given.members)))]
   })
 
-async function measureNoop(owner: Target, cluster: Nodes, seconds: number): Promise<Measurement[]> {
+async function measureNoop(owner: Target, cluster: Nodes, options: BenchOptions): Promise<Measurement[]> {
   const { nodes } = cluster
   const isIn = (person: number, room: number) => room === person % ROOMS
   const { api, people } = await makeCommunity(
@@ -34,14 +36,15 @@ async function measureNoop(owner: Target, cluster: Nodes, seconds: number): Prom
   for (const { token } of people)
     clients.push(noopLine(token, (await api.call('GET', syncPath({}), { token })).next_batch))
   await api.close()
-  const at = (n: number, seconds: number) => driveNoopSync(nodes[n]!.baseUrl, clients, seconds)
+  const at = (n: number, seconds: number) => driveNoopSync(nodes[n]!.baseUrl, clients, seconds, CONNECTIONS)
   for (const n of nodes.keys()) await at(n, WARM_UP_SECONDS)
   const ways: Way[] = [
     { variant: 'one node', ask: async (each) => [await at(0, each)] },
     { variant: 'the other one', ask: async (each) => [await at(1, each)] },
     { variant: 'both', ask: (each) => Promise.all(nodes.map((_, n) => at(n, each))) },
   ]
-  const { free, shared } = await compareWays(cluster, ways, seconds)
+  const compared = await compareWays(cluster, ways, options)
+  const { free } = compared
   const [[alone], [besides, follows]] = free.map(costsOf) as [[number, number], [number, number]]
   // Each of the two nodes gets every second sync, and has a core of its own.
   const onPaper = Math.min(2 / (alone + besides), 2 / follows) * alone
@@ -57,7 +60,7 @@ async function measureNoop(owner: Target, cluster: Nodes, seconds: number): Prom
         note: `${ratio}; ${whoTook(one)}`,
       })
     })
-  return [...rows(free, '', byTime), ...sharedRows(BENCHMARK, shared, rows)]
+  return [...rows(free, '', byTime), ...sharedRows(BENCHMARK, compared, rows)]
 }
 
 async function measureHeld(owner: Target, { nodes }: Nodes, members: number): Promise<Measurement[]> {

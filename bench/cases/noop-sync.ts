@@ -38,8 +38,12 @@ export async function measureNoopSync(options: BenchOptions): Promise<Measuremen
 export const noopLine = (token: string, since: string) =>
   `${token} /_matrix/client/v3/sync?timeout=0&since=${encodeURIComponent(since)}`
 
-export const driveNoopSync = (baseUrl: string, clients: readonly string[], seconds: number): Promise<WrkRun> =>
-  runWrk({ script: 'get.lua', url: baseUrl, connections: PEOPLE, seconds, clients })
+export const driveNoopSync = (
+  baseUrl: string,
+  clients: readonly string[],
+  seconds: number,
+  connections = PEOPLE,
+): Promise<WrkRun> => runWrk({ script: 'get.lua', url: baseUrl, connections, seconds, clients })
 
 export function figuresOf(run: WrkRun) {
   const { p50Ms, p99Ms } = run
