@@ -10,7 +10,7 @@ import type { Circumstances } from '../sync/sliding/read-request.ts'
 import type { SlidingRequest } from '../sync/sliding/request.ts'
 import type { SlidingSync } from '../sync/sliding/sliding-sync.ts'
 import type { Sync, WholeAnswer } from '../sync/sync.ts'
-import { encodeStreamToken, type StreamPosition } from '../sync/token.ts'
+import { createTokenOf, type StreamPosition } from '../sync/token.ts'
 import type { UserRooms } from '../sync/user-rooms.ts'
 
 /** A sync that another node holds: whose it is, and what it asks. */
@@ -101,7 +101,8 @@ export function createSyncDesk(parts: {
     for (const follower of followers) follower.ended(userNid, deviceId)
   })
 
-  const position = (): string => encodeStreamToken(parts.now())
+  const tokenOf = createTokenOf()
+  const position = (): string => tokenOf(parts.now())
 
   async function find(
     by: Requester,
