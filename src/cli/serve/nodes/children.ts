@@ -12,6 +12,8 @@ export interface Child {
   isAsked(): boolean
   /** Whether it takes requests; false if it ended before it did. */
   readonly up: Promise<boolean>
+  /** Whether it does now. */
+  isUp(): boolean
   readonly ended: Promise<Ending>
   /** Ends it by force if it takes too long. @param isLast whether no other node of this parent is left */
   stop(isLast: boolean): Promise<Ending>
@@ -48,6 +50,7 @@ export function beginChild(orders: NodeOrders, heard: (news: Up) => void): Child
   let held: Order[] | undefined = []
   let asked = 0
   let isServing = false
+  let isUp = false
   let isAsked = false
   let begun: (isUp: boolean) => void
   const up = new Promise<boolean>((resolve) => {
@@ -58,6 +61,7 @@ export function beginChild(orders: NodeOrders, heard: (news: Up) => void): Child
     worker.once('error', ({ message }) => resolve({ code: null, signal: null, reason: message }))
   }).then((ending) => {
     isServing = false
+    isUp = false
     begun(false)
     for (const resolve of questions.values()) resolve(undefined)
     return ending
@@ -72,6 +76,7 @@ export function beginChild(orders: NodeOrders, heard: (news: Up) => void): Child
     }
     if (news.kind === 'up') {
       isServing = news.isServing
+      isUp = true
       begun(true)
       heard(news)
     }
@@ -87,6 +92,7 @@ export function beginChild(orders: NodeOrders, heard: (news: Up) => void): Child
     pid: pid ?? 0,
     isServing: () => isServing,
     isAsked: () => isAsked,
+    isUp: () => isUp,
     up,
     ended,
     async stop(isLast) {

@@ -202,7 +202,9 @@ function measure(options: Config['metrics'], family: () => Family | undefined): 
         const answers = await Promise.all(children().map(ask))
         const texts = new Map<number, string>()
         for (const { child, text } of answers) if (text !== undefined) texts.set(child.number, text)
-        const up = answers.map(({ child, text }) => `hearth_node_up{node="${child.number}"} ${text ? 1 : 0}\n`)
+        const up = answers.map(
+          ({ child, text }) => `hearth_node_up{node="${child.number}"} ${text && child.isUp() ? 1 : 0}\n`,
+        )
         return `${joinMetrics(texts)}${ABOUT_UP}${up.join('')}${ABOUT_ACCIDENTS}${family()?.accidents() ?? 0}\n`
       },
     },
@@ -220,7 +222,7 @@ function measure(options: Config['metrics'], family: () => Family | undefined): 
   )
 }
 
-const ABOUT_UP = '# HELP hearth_node_up Whether this node answers.\n# TYPE hearth_node_up gauge\n'
+const ABOUT_UP = '# HELP hearth_node_up Whether this node takes requests, and answers.\n# TYPE hearth_node_up gauge\n'
 const ABOUT_ACCIDENTS = `# HELP hearth_node_accidents_total How often a node ended by itself, and was started again.
 # TYPE hearth_node_accidents_total counter
 hearth_node_accidents_total `
