@@ -405,6 +405,25 @@ it('what was sent behind a commit without an answer counts for nothing until it 
   expect([said, missed]).toEqual([[`up to ${last}`], [last]])
 })
 
+it('while a room of a batch is in doubt, nothing is published beyond its events', async () => {
+  const [one, two] = await roomsOf(2)
+  const before = persister.position()
+  instead = async (batch, write) => {
+    if (batch === 1) throw new Error('no')
+    const rows = await write()
+    if (batch === 3) throw unavailable()
+    return rows
+  }
+  const known = say(one!)
+  const doubted = say(two!)
+  const last = say(one!)
+  expect(await kindsOf([known, doubted, last])).toEqual(['committed', '503', 'committed'])
+  expect(await isWritten(doubted.nid)).toBe(true)
+  expect(persister.position()).toBe(before)
+  await waitUntil('the position of what was committed', () => persister.position() === last.nid)
+  expect(missed).toEqual([last.nid])
+})
+
 it('whoever waits until all is written waits for what is under way, even if what was queued last need not be written', async () => {
   const [first, ...rest] = await roomsOf(1 + ENOUGH)
   const held = say(first!, 'test.held')

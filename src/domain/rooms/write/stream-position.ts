@@ -32,8 +32,9 @@ export class StreamPosition {
     this.#committed = Math.max(this.#committed, position)
   }
 
+  /** While a commit is in doubt, readers must not go past its events. */
   publish(): void {
-    if (this.#committed <= this.#published) return
+    if (this.doubt || this.#committed <= this.#published) return
     this.#published = this.#committed
     this.#parts.published()
   }
@@ -46,7 +47,7 @@ export class StreamPosition {
     const { node, missed } = this.#parts
     const position = await lastPosition(node.writing, node.writer)
     this.doubt = undefined
-    if (position <= this.#committed) return
+    if (position <= this.#published) return
     this.#committed = position
     missed(position)
     this.publish()
