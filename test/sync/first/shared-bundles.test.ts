@@ -168,7 +168,7 @@ it('everybody is shown what they alone would be shown, whatever relates to what'
         }
       }
     }),
-    { numRuns: 6, examples: [[EACH, EACH]] },
+    { numRuns: 3, examples: [[EACH, EACH]] },
   )
   const withThreads = (written.mock.contexts as WrittenEvents[]).filter(({ threads }) => threads.length > 0)
   written.mockRestore()
