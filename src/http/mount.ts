@@ -79,8 +79,28 @@ export function rolePlugin<By extends Caller>(
     app.decorateRequest('caller', undefined).decorateRequest('claim', undefined)
     const role = roleOf(deps.services)
     if (role.errorPage) answerBrowsers(app, role.errorPage, deps)
-    for (const endpoint of endpointsOf(deps.services)) mountOne(app, endpoint, role, deps)
+    mountedAtOnce(app, () => {
+      for (const endpoint of endpointsOf(deps.services)) mountOne(app, endpoint, role, deps)
+    })
     done()
+  }
+}
+
+/**
+ * The framework makes of each route a plugin that finishes it once what was registered before has loaded: a good part of a start. Nothing is
+ * registered between these routes, and their error handler is set before, so each is finished as it is added.
+ */
+function mountedAtOnce(app: FastifyInstance, mount: () => void): void {
+  const { after } = app
+  const now = (finish: (error: Error | null, done: () => void) => void) => {
+    finish(null, () => {})
+    return app
+  }
+  app.after = now as typeof after
+  try {
+    mount()
+  } finally {
+    app.after = after
   }
 }
 
