@@ -71,12 +71,14 @@ export async function prepareChildServer(options: ChildServerOptions): Promise<C
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
   const serverName = options.serverName ?? 'localhost'
+  const { BLANK_CLUSTER: blank } = process.env
   const env: Record<string, string> = {
     ...environment(dataDir, port, serverName),
     ...(options.isPublic && { HEARTH__PUBLIC_BASE_URL: baseUrl }),
+    // In a run of tests, password hashes cost next to nothing.
+    ...(blank !== undefined && { HEARTH__PASSWORDS__SCRYPT__LOG2_COST: '4' }),
     ...options.env,
   }
-  const { BLANK_CLUSTER: blank } = process.env
   if (blank !== undefined && !options.makesCluster && env.HEARTH__DATABASE__URL === undefined) {
     await copyCluster(blank, join(dataDir, 'data/postgres'))
   }
