@@ -104,11 +104,12 @@ const shoot = async (path: string, name: string, content?: string) => {
   if (chromiumPath() === undefined) return
   const browser = await openBrowser()
   try {
+    const context = await browser.newContext({ viewport: { width: 390, height: 780 } })
+    const page = await context.newPage()
+    if (content === undefined) await page.goto(path)
+    else await page.setContent(content)
     for (const colorScheme of ['light', 'dark'] as const) {
-      const context = await browser.newContext({ viewport: { width: 390, height: 780 }, colorScheme })
-      const page = await context.newPage()
-      if (content === undefined) await page.goto(path)
-      else await page.setContent(content)
+      await page.emulateMedia({ colorScheme })
       expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
       if (pictures !== undefined) await page.screenshot({ path: `${pictures}/${name}-${colorScheme}.png` })
     }

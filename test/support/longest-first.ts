@@ -5,12 +5,15 @@ const IS_PURE = /\/test\/(core|property|oracle|vectors)\//
 /** What takes minutes begins first. On a new clone nobody knows yet how long a file takes, and these are small. */
 const TAKES_MINUTES =
   /\/test\/(moderation\/wave|sync\/sliding\/killed-|backup\/(killed|log-holes|point-in-time))[\w-]*\.long\.test/
+/** The longest of those that take seconds: on a new clone, most of these small files would begin late, and some alone at the end. */
+const TAKES_SECONDS =
+  /\/test\/(peers\/(history|partial-join)|cli\/(serve\/(nodes\/nodes|serve|own-database)|administration|handling|rooms\/room)|push\/mails|identity\/person|sso\/proof|store\/db\/replicas|rooms\/malformed\/client|moderation\/policy-lists|backup\/journal|core\/state\/resolve|core\/event\/malformed)\.test/
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
     const rank = ({ moduleId }: TestSpecification) =>
-      TAKES_MINUTES.test(moduleId) ? 0 : IS_PURE.test(moduleId) ? 2 : 1
+      TAKES_MINUTES.test(moduleId) || TAKES_SECONDS.test(moduleId) ? 0 : IS_PURE.test(moduleId) ? 2 : 1
     return sorted.toSorted((one, other) => rank(one) - rank(other))
   }
 }
