@@ -7,6 +7,7 @@ import { createEventCache, type EventCache } from '../../src/domain/rooms/room/e
 import type { RoomEvent } from '../../src/domain/rooms/room/room-event.ts'
 import { createSearchIndex, type SearchIndex } from '../../src/domain/search/search-index.ts'
 import { createSearchSignals, type SearchSignals } from '../../src/domain/search/search-signals.ts'
+import { createReadSearchTexts } from '../../src/domain/search/search-texts.ts'
 import type { Database } from '../../src/store/db/db.ts'
 import { searchPosition, setSearchPosition } from '../../src/store/events/search.ts'
 import { edit, redact } from '../relations/people.ts'
@@ -95,6 +96,26 @@ test('what was redacted goes from the index after a kill, however far before the
     await db.tx((tx) => setSearchPosition(tx, last!.nid + SEARCH_OVERLAP))
     await house.restart()
     await waitUntil('them to go', async () => (await indexed()).join() === 'wombta')
+  } finally {
+    await house.close()
+  }
+})
+
+test('a message whose edit comes in the same turn is written once, even if memory keeps neither', async () => {
+  const house = await openHouse()
+  try {
+    const { db } = house.server.database
+    const alice = await house.person('alice')
+    const room = await alice.createRoom()
+    const typo = await alice.say(room, 'wombta')
+    const [first, second] = [await edit(alice, room, typo, 'womba'), await edit(alice, room, typo, 'wombat')]
+    await redact(alice, room, second)
+    const nids = await db.query<{ nid: number }>('SELECT event_nid AS nid FROM event ORDER BY event_nid', [])
+    const events = createEventCache({ db, budget: new ByteBudget(0) })
+    const { texts } = await createReadSearchTexts({ db, events })(nids.map(({ nid }) => nid))
+    const [edited, by] = [await events.getById(typo), await events.getById(first)]
+    const written = texts.filter(({ eventNid }) => eventNid === edited!.nid)
+    expect(written).toMatchObject([{ words: ['womba'], editNid: by!.nid }])
   } finally {
     await house.close()
   }
