@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { EventId, RoomId } from '../../src/core/ids.ts'
 import { MAX_MESSAGES_IN_MAIL, MAX_ROOMS_IN_MAIL } from '../../src/domain/limits/mails.ts'
 import { insertUserThreepid } from '../../src/store/accounts/user-threepids.ts'
 import { type Account, type Api, createRoom, join, openApi, register, sendText } from '../support/api.ts'
@@ -176,6 +177,19 @@ describe('a mail about unread messages', () => {
     const [mail = ''] = await mailed()
     expect(mail).toContain('here')
     expect(mail).not.toContain('read elsewhere')
+  })
+
+  it('does not wait when history is removed', async () => {
+    await setMails()
+    const other = await openRoom('elsewhere')
+    const last = await say('last', other)
+    await say('here')
+    await noticed()
+    ahead += 9 * MINUTE
+    expect(await dueIn()).toBe(1)
+    await server.services.admin.historyPurges.begin(other as RoomId, { eventId: last as EventId }, true)
+    ahead += 2 * MINUTE
+    expect((await mailed())[0]).toContain('here')
   })
 
   it('is followed by others less and less often, until the user reads', async () => {

@@ -108,7 +108,8 @@ export class MailQueue implements PushTarget {
   }
 
   /** Whoever reads needs no mail now, and may get one sooner later. */
-  badgeChanged(): void {
+  badgeChanged(hasRead: boolean): void {
+    if (!hasRead) return
     this.#pauseMs = 0
     if (this.#dueAt === undefined || this.#failures > 0) return
     this.#dueAt = this.#soonest

@@ -56,14 +56,14 @@ export function createPushListener({ pushUsers, audience, badges, stream, soon }
     read(userNid, roomNid) {
       if (!users.has(userNid)) return
       badges.changed(userNid, roomNid)
-      pushUsers.countsChanged(userNid)
+      pushUsers.countsChanged(userNid, true)
     },
     purged(room) {
       if (users.size === 0) return
       for (const { userNid } of audience.of(room)) {
         if (!badges.mayHaveUnread(userNid, room.nid)) continue
         badges.changed(userNid, room.nid)
-        pushUsers.countsChanged(userNid)
+        pushUsers.countsChanged(userNid, false)
       }
     },
   }
@@ -85,7 +85,7 @@ export function createSpreading(parts: {
     // Sending is reading.
     if (badges.wasUnread(senderNid, room.nid)) {
       badges.changed(senderNid, room.nid)
-      pushUsers.countsChanged(senderNid)
+      pushUsers.countsChanged(senderNid, true)
     }
     for (const { notice, users: notified } of await evaluation.ofEvent(room, event, audience.of(room))) {
       for (const { userNid, queues } of notified) {

@@ -11,8 +11,8 @@ export interface PushTarget {
    * @returns whether another of its room waited already, in whose place it waits now
    */
   offer(notice: Notice): boolean
-  /** The user has read something, or the badge may have changed for another reason. */
-  badgeChanged(): void
+  /** The badge may have changed. @param hasRead whether the user has read something, not only lost it */
+  badgeChanged(hasRead: boolean): void
   /** Sends what is due, when it is its turn. */
   wake(): void
   /** The user set the pusher again: its address may be another. */

@@ -15,8 +15,8 @@ export interface PushUser extends PushedUser {
 /** The users with enabled pushers, and their queues. */
 export interface PushUsers {
   readonly users: ReadonlyMap<number, PushUser>
-  /** What the badge of a user shows may have changed. */
-  countsChanged(userNid: number): void
+  /** What the badge of a user shows may have changed. @param hasRead whether the user has read something, not only lost it */
+  countsChanged(userNid: number, hasRead: boolean): void
   /** The pushers of a user were set or removed. Nothing is sent to them until they are read again. */
   changed(userNid: number): void
   /** A pusher is gone. */
@@ -100,9 +100,9 @@ export function createPushUsers(parts: {
   return {
     users,
     remove,
-    countsChanged(userNid) {
+    countsChanged(userNid, hasRead) {
       for (const queue of users.get(userNid)?.queues.values() ?? []) {
-        queue.badgeChanged()
+        queue.badgeChanged(hasRead)
         queue.wake()
       }
     },
