@@ -41,6 +41,18 @@ it('a statement that cannot be parsed fails alone, whatever was sent behind it',
   expect(await ask()).toEqual([{ n: 1 }])
 })
 
+it('a write that is asked again is done once', async () => {
+  await holder.query('CREATE SCHEMA written; CREATE TABLE written.word (n int, no serial)')
+  const write = (n: number) => connection.query('INSERT INTO word (n) VALUES ($1) RETURNING n', [n])
+  const first = write(1)
+  const behind = [write(2), write(3)]
+  const found = connection.query('SET search_path TO written')
+  await expect(first).rejects.toMatchObject({ code: '42P01' })
+  expect(await Promise.all([...behind, found])).toEqual([[{ n: 2 }], [{ n: 3 }], []])
+  await write(4)
+  expect((await holder.query('SELECT n FROM written.word ORDER BY no')).rows).toEqual([{ n: 2 }, { n: 3 }, { n: 4 }])
+})
+
 it('a statement that can never be parsed fails with its own error every time', async () => {
   const ask = () => connection.query('SELECT n FROM nothing WHERE n = $1', [1])
   const failed = await Promise.allSettled([ask(), ask(), ask()])
