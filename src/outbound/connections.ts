@@ -197,7 +197,8 @@ function keepingOpen(most: number, oldestFirst: () => Iterable<Pick<Target, 'ope
         connect(wanted, done) {
           connect(wanted, (...made) => {
             const [, socket] = made
-            if (socket !== null) {
+            // Where connecting failed, undici leaves it out, although the type says otherwise.
+            if (socket && !socket.destroyed) {
               const one = { client, socket }
               open.add(one)
               count++

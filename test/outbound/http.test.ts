@@ -83,6 +83,10 @@ describe('a request', () => {
     })
     try {
       const askOf = (host: string) => client.request({ ...USUAL, url: at(host) })
+      // Connections that fail are none, and end nothing else.
+      expect(await askOf('wrong.test')).toMatchObject({ ok: false, kind: 'tls' })
+      const nobody = { host: 'good.test', port: 1 }
+      expect(await client.request({ ...USUAL, url: at('good.test'), via: nobody })).toMatchObject({ ok: false })
       const made = async (...hosts: string[]) => {
         const before = server.connections()
         for (const host of hosts) expect(await askOf(host)).toMatchObject({ ok: true })
