@@ -59,8 +59,14 @@ interface World {
  * A queue over a stream in which every event notifies its user.
  * @param places how many notices fit into memory in all
  * @param step how many milliseconds go by, at most, from one look at the clock to the next
+ * @param badge counts what is unread
  */
-function open(roll: (sides: number) => number, places = Number.POSITIVE_INFINITY, step = 10_000_000): World {
+function open(
+  roll: (sides: number) => number,
+  places = Number.POSITIVE_INFINITY,
+  step = 10_000_000,
+  badge = async () => 1,
+): World {
   const taken: number[] = []
   const gone = new Set<number>()
   let now = 0
@@ -86,7 +92,7 @@ function open(roll: (sides: number) => number, places = Number.POSITIVE_INFINITY
   }
   const queue = new PusherQueue(
     {
-      ...{ log, readMissed, evaluated: () => evaluated, badge: async () => 1, countAgain: () => {} },
+      ...{ log, readMissed, evaluated: () => evaluated, badge, countAgain: () => {} },
       ...{ ready: () => {}, changed: () => {} },
       clock: { now: () => (now += 1 + roll(step)) },
       random: { bytes: (count) => Buffer.alloc(count) },
@@ -182,6 +188,18 @@ describe('the queue of a pusher', () => {
     }
     expect(unsent(world, 500)).toEqual([])
     expect(world.queue.sentUpTo).toBeUndefined()
+  })
+
+  it('tells of a badge once it can be counted', async () => {
+    let failures = 1
+    const { queue, taken } = open(dice(1), 1, 1, async () => {
+      if (failures-- > 0) throw new Error('the database is away')
+      return 1
+    })
+    queue.badgeChanged()
+    for (let turns = 0; turns < 20 && taken.length === 0; turns++) await queue.run()
+    expect(taken).toHaveLength(1)
+    expect(queue.dueAt).toBeUndefined()
   })
 
   it('holds a limited number of notices, and fewer if all pushers together hold too many', async () => {

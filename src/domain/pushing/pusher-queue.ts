@@ -276,11 +276,17 @@ export class PusherQueue implements Waiting, PushTarget {
   async #sendCounts(): Promise<Turn> {
     if (!this.#wantsCounts || !this.#to.wantsCounts) return 'idle'
     this.#wantsCounts = false
-    const unread = await this.#parts.badge(this.#row.user_nid)
-    if (unread === this.#sentCount) return 'idle'
-    const turn = await this.#ask(this.#parts.bodies.ofCounts(this.#to, unread), unread)
-    if (turn !== 'answered' || this.#failures > 0) this.#wantsCounts = true
-    return turn
+    let isTold = false
+    try {
+      const unread = await this.#parts.badge(this.#row.user_nid)
+      isTold = unread === this.#sentCount
+      if (isTold) return 'idle'
+      const turn = await this.#ask(this.#parts.bodies.ofCounts(this.#to, unread), unread)
+      isTold = turn === 'answered' && this.#failures === 0
+      return turn
+    } finally {
+      if (!isTold) this.#wantsCounts = true
+    }
   }
 
   async #ask(body: string, unread: number): Promise<Turn> {
