@@ -193,8 +193,10 @@ function createPurgeRuns(parts: HistoryPurgeParts) {
     if (isOver()) return false
     // What is bundled with the events that stay. By its age, an event goes before what relates to it.
     if (!purge.is_by_age) events.forgetAll()
-    countAnew(parts, room)
-    registry.drop(await registry.getByNid(room.nid))
+    // The copy of the beginning may not be the true one any more.
+    const current = await registry.getByNid(room.nid)
+    countAnew(parts, current)
+    registry.drop(current)
     const { purge_id: id } = purge
     await db.tx((tx) => (purge.is_by_age ? deletePurge(tx, id) : endPurge(tx, id, clock.now(), undefined)))
     if (!purge.is_by_age) log.info({ room: room.id, purge: id }, 'history of a room was removed')
