@@ -109,6 +109,29 @@ describe('a request', () => {
     }
   })
 
+  test('is made once, also where its connection is closed for another at that moment', async () => {
+    const client = await createGuardedClient({
+      config: outboundConfig({ ca_file: outside.authority.file }),
+      log: pino({ level: 'silent' }),
+      names: outside.names,
+      openConnections: 1,
+    })
+    try {
+      const hosts = ['good.test', 'other.test', 'new.test']
+      const wanted = Array.from({ length: 60 }, (_, index) => `/${index}`)
+      const askFrom = async (first: number) => {
+        for (let index = first; index < wanted.length; index += 4) {
+          const url = at(hosts[index % 3]!, wanted[index])
+          expect(await client.request({ ...USUAL, method: 'POST', body: '{}', url })).toMatchObject({ ok: true })
+        }
+      }
+      await Promise.all([0, 1, 2, 3].map(askFrom))
+      expect(server.requests.map(({ url }) => url).toSorted()).toEqual(wanted.toSorted())
+    } finally {
+      await client.close()
+    }
+  })
+
   test('may go elsewhere than its URL says, which still names Host and certificate', async () => {
     const via = { host: 'other.test', port: server.port }
     expect(await ask({ url: 'https://good.test/x', via })).toMatchObject({ ok: true })
