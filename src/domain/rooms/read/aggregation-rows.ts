@@ -1,6 +1,6 @@
 import { relationOf } from '../../../core/event/relation.ts'
 import { groupBy } from '../../../core/group-by.ts'
-import type { UserId } from '../../../core/ids.ts'
+import type { EventId, UserId } from '../../../core/ids.ts'
 import type { Reader } from '../../../store/db/db.ts'
 import {
   type Aggregated,
@@ -25,8 +25,8 @@ export interface AggregationRows {
     wanted: readonly RoomEvent[],
     reader: { readonly userId: UserId; readonly upTo: number; readonly ignored: readonly string[] },
   ): Promise<AggregatedRow[]>
-  /** Learns whether a user has replied in threads whose roots have aggregates. */
-  learnRepliers(room: Room, roots: readonly Root[], userId: UserId): Promise<void>
+  /** Learns in which of some threads a user has replied, and gives the ids of their roots, all of which have aggregates. */
+  learnRepliers(room: Room, roots: readonly Root[], userId: UserId): Promise<ReadonlySet<EventId>>
 }
 
 /** The root of a thread, with what is kept of it. */
@@ -66,12 +66,12 @@ export function createAggregationRows({
       }
     }
     if (asked.length === 0) return fresh
-    await learnRepliers(room, asked, userId)
-    for (const [, aggregates] of asked) fresh.push(...rowsFor(aggregates, aggregates.repliers.has(userId) === true))
+    const replied = await learnRepliers(room, asked, userId)
+    for (const root of asked) fresh.push(...rowsFor(root[1], replied.has(idOf(root))))
     return fresh
   }
 
-  async function learnRepliers(room: Room, roots: readonly Root[], userId: UserId): Promise<void> {
+  async function learnRepliers(room: Room, roots: readonly Root[], userId: UserId): Promise<ReadonlySet<EventId>> {
     const isSmall = ([, { rows }]: Root) => (rows.find(isThread)?.replies ?? 0) <= MAX_REPLIES_READ
     const [small, large] = [roots.filter(isSmall), roots.filter((root) => !isSmall(root))]
     const [all, replied] = await Promise.all([
@@ -82,6 +82,8 @@ export function createAggregationRows({
     for (const root of small) root[1].repliers.noteAll(senders.get(idOf(root)) ?? [])
     for (const root of large) root[1].repliers.note(userId, replied?.has(idOf(root)) === true)
     for (const [event] of roots) cache.grown(event)
+    // What is noted of many other readers at the same time may push this out again.
+    return new Set(roots.filter(([, { repliers }]) => repliers.has(userId)).map(idOf))
   }
 
   async function readAndKeep(room: Room, wanted: readonly RoomEvent[], userId: UserId): Promise<AggregatedRow[]> {

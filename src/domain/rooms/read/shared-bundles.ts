@@ -2,7 +2,7 @@ import type { Reader } from '../../../store/db/db.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomAccess } from '../room/room-access.ts'
-import type { RoomEvent } from '../room/room-event.ts'
+import { nameOf, type RoomEvent } from '../room/room-event.ts'
 import type { Viewer } from '../room/viewer.ts'
 import { createAggregationRows, type Root } from './aggregation-rows.ts'
 import { bundlesInMemory, hasPart, type KnownBundles, mayHaveBundle } from './bundle-drafts.ts'
@@ -61,8 +61,8 @@ export function createSharedBundles({
     const parts = new Set<number>()
     const unknown = unknownOf(roots, viewer, parts)
     if (unknown === undefined || unknown.length === 0) return unknown && parts
-    return learnRepliers(room, unknown, viewer.userId).then(() => {
-      for (const [{ nid }, { repliers }] of unknown) if (repliers.has(viewer.userId)) parts.add(nid)
+    return learnRepliers(room, unknown, viewer.userId).then((replied) => {
+      for (const [root] of unknown) if (replied.has(nameOf(root))) parts.add(root.nid)
       return parts
     })
   }
