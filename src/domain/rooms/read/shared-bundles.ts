@@ -15,8 +15,8 @@ export interface SharedBundles {
    */
   forMembers(room: Room, events: readonly RoomEvent[]): KnownBundles | undefined
   /**
-   * The threads in which a user has a part, of these, all by the numbers of their roots. Synchronous where memory knows it. Undefined where
-   * memory lacks a root.
+   * Those of some threads in which a user has a part. All are named by the numbers of their roots. Synchronous where memory knows it.
+   * Undefined where memory lacks a root.
    */
   partsOf(
     viewer: Pick<Viewer, 'userId'>,
