@@ -276,16 +276,16 @@ export class PusherQueue implements Waiting, PushTarget {
   async #sendCounts(): Promise<Turn> {
     if (!this.#wantsCounts || !this.#to.wantsCounts) return 'idle'
     this.#wantsCounts = false
-    let isTold = false
+    let isSent = false
     try {
       const unread = await this.#parts.badge(this.#row.user_nid)
-      isTold = unread === this.#sentCount
-      if (isTold) return 'idle'
+      isSent = unread === this.#sentCount
+      if (isSent) return 'idle'
       const turn = await this.#ask(this.#parts.bodies.ofCounts(this.#to, unread), unread)
-      isTold = turn === 'answered' && this.#failures === 0
+      isSent = turn === 'answered' && this.#failures === 0
       return turn
     } finally {
-      if (!isTold) this.#wantsCounts = true
+      if (!isSent) this.#wantsCounts = true
     }
   }
 
