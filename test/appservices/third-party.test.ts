@@ -62,6 +62,23 @@ it('the list of protocols waits for no service for long, and knows what each sai
   expect(await iconsOf()).toEqual(['good: three', 'hanging: two'])
 })
 
+it('who asks for one protocol waits for a service that is slow', async () => {
+  let answer = (_given: AppserviceAnswer): void => {}
+  const thirdParty = createThirdParty({
+    ...partsOf(['slow']),
+    client: {
+      ask: () => new Promise((given) => (answer = given)),
+      tell: () => Promise.reject(new Error('nobody is told')),
+    },
+    clock: { now: () => 0 },
+    waitMs: 1,
+  })
+  const asking = thirdParty.protocol('slow')
+  expect(await thirdParty.protocols()).toEqual({})
+  answer(describedAs('one'))
+  expect(await asking).toMatchObject({ icon: 'one' })
+})
+
 it('a service that does not answer is not asked again at once', async () => {
   let now = 0
   let asked = 0

@@ -93,14 +93,18 @@ export function createThirdParty(deps: {
     }
   }
 
-  /** What a service said last, while it is asked again. Nobody waits for long for one that hangs. */
-  async function description(service: Appservice, protocol: string): Promise<JsonObject | undefined> {
+  /** What a service said last, while it is asked again. @param isPatient whether to wait for one that is slow and has said nothing yet */
+  async function description(
+    service: Appservice,
+    protocol: string,
+    isPatient: boolean,
+  ): Promise<JsonObject | undefined> {
     const key = `${service.id} ${protocol}`
     const known = described.get(key) ?? { last: undefined, asking: undefined, askAgainAt: 0 }
     described.set(key, known)
     if (known.asking === undefined && known.askAgainAt <= clock.now()) known.asking = askAgain(known, service, protocol)
     const { asking, last } = known
-    if (asking !== undefined && last === undefined) return withinTime(asking)
+    if (asking !== undefined && last === undefined) return isPatient ? asking : withinTime(asking)
     // Who asks next hears of it.
     asking?.catch(() => {})
     return last
@@ -119,8 +123,8 @@ export function createThirdParty(deps: {
     registry.all().filter(({ registration }) => registration.protocols.includes(protocol))
 
   /** The first service's metadata, with the instances of all services. */
-  async function merged(protocol: string): Promise<JsonObject | undefined> {
-    const found = await Promise.all(providers(protocol).map((service) => description(service, protocol)))
+  async function merged(protocol: string, isPatient: boolean): Promise<JsonObject | undefined> {
+    const found = await Promise.all(providers(protocol).map((service) => description(service, protocol, isPatient)))
     const [first, ...others] = found.filter((one) => one !== undefined)
     if (first === undefined) return undefined
     return { ...first, instances: [first, ...others].flatMap(({ instances }) => instances as JsonValue[]) }
@@ -140,11 +144,11 @@ export function createThirdParty(deps: {
   return {
     async protocols() {
       const names = [...new Set(registry.all().flatMap(({ registration }) => registration.protocols))]
-      const all = await Promise.all(names.map(async (name) => [name, await merged(name)] as const))
+      const all = await Promise.all(names.map(async (name) => [name, await merged(name, false)] as const))
       return Object.fromEntries(all.flatMap(([name, found]) => (found === undefined ? [] : [[name, found] as const])))
     },
     async protocol(name) {
-      const found = await merged(name)
+      const found = await merged(name, true)
       if (found !== undefined) return found
       throw new ProtocolError('M_NOT_FOUND', `No application service provides the protocol ${name}.`)
     },
