@@ -93,8 +93,10 @@ export function createHistoryPurges(parts: HistoryPurgeParts): HistoryPurges {
       insertPurge(tx, { ...purge, purge_id, room_nid: room.nid, asked_at: clock.now() }),
     )
     if (!isFirst) return undefined
-    room.purgedTo = Math.max(room.purgedTo, purge.up_to_pos)
-    countAnew(parts, room)
+    // Another copy may be the true one by now.
+    const current = await registry.getByNid(room.nid)
+    current.purgedTo = Math.max(current.purgedTo, purge.up_to_pos)
+    countAnew(parts, current)
     if (!purge.is_by_age) runs.giveWay()
     wake()
     return purge_id
