@@ -73,7 +73,11 @@ export async function openRoomEngine(parts: {
     roomBase,
     moderation: { gate: OPEN_GATE, policyLists },
     syncBase,
-    sending: { peers, queries, outgoing: { committed: () => {}, toRoom: () => {}, reaches: () => true } },
+    sending: {
+      peers,
+      queries,
+      outgoing: { committed: () => {}, missed: () => {}, toRoom: () => {}, reaches: () => true },
+    },
     newNeighbours: { committed: () => {} },
     addresses: { identityServers: NO_IDENTITY_SERVERS },
     roomAppservices: NO_APPSERVICES,

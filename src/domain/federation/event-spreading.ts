@@ -45,6 +45,8 @@ export interface EventSpreading {
   add(entries: readonly Entry[]): void
   /** Continues after a restart with the events that were committed after a position. */
   takeUp(from: number): Promise<void>
+  /** Reads the events after one position, up to another, and adds them. */
+  missed(position: number, after: number): void
   /** Continues after a restart with the events that were to be forwarded. */
   takeUpForwards(): Promise<void>
   /** Resolves once the current events are queued, or could not be. */
@@ -109,17 +111,35 @@ export function createEventSpreading(parts: {
     startSpreading()
   }
 
+  async function takeUp(from: number, upTo = Number.POSITIVE_INFINITY): Promise<void> {
+    for (let next = from + 1; next <= upTo; ) {
+      const nids = await getOwnEvents(db, next, serverName, MAX_PDUS_IN_MEMORY)
+      const events = [...(await cache.load(nids.filter((nid) => nid <= upTo))).values()].sort((a, b) => a.nid - b.nid)
+      for (const event of events) add([{ room: await registry.getByNid(event.roomNid), event, except: undefined }])
+      await spreading
+      if (nids.length < MAX_PDUS_IN_MEMORY) return
+      next = nids.at(-1)! + 1
+    }
+  }
+
   return {
     add,
-    async takeUp(from) {
-      for (let next = from + 1; ; ) {
-        const nids = await getOwnEvents(db, next, serverName, MAX_PDUS_IN_MEMORY)
-        const events = [...(await cache.load(nids)).values()].sort((a, b) => a.nid - b.nid)
-        for (const event of events) add([{ room: await registry.getByNid(event.roomNid), event, except: undefined }])
-        await spreading
-        if (nids.length < MAX_PDUS_IN_MEMORY) return
-        next = nids.at(-1)! + 1
-      }
+    takeUp: (from) => takeUp(from),
+    missed(position, after) {
+      // If this process ends before they are read, the next one reads them.
+      const release = queue.holdBack(after)
+      const read = (): void =>
+        void takeUp(after, position).then(
+          () => {
+            release()
+            record.soon()
+          },
+          (err) => {
+            log.error({ err }, 'events for other servers could not be read; it will be tried again')
+            setTimeout(read, SPREAD_AGAIN_MS).unref()
+          },
+        )
+      read()
     },
     async takeUpForwards() {
       const due = await getForwardsDue(db)

@@ -38,6 +38,8 @@ export interface Outgoing {
   reaches(server: ServerName): boolean
   /** Queues events right after their commit, in order. */
   committed(room: Room, events: readonly RoomEvent[]): void
+  /** Queues the events after one position, up to another: `committed` was not called for all of them. */
+  missed(position: number, after: number): void
   /** Forwards an event of another server that only we got. Resolves once it is sure to be forwarded. */
   forward(room: Room, event: RoomEvent, from: ServerName): Promise<void>
   /** Sends events of ours to some servers that were not in their room when they were committed. */
@@ -147,6 +149,10 @@ export function createOutgoing(parts: OutgoingParts): Outgoing {
       queue.seen = Math.max(queue.seen, ...events.map(({ nid }) => nid))
       record.soon()
       if (concerned.length > 0) spreading.add(concerned.map((event) => ({ room, event, except: undefined })))
+    },
+    missed(position, after) {
+      queue.seen = Math.max(queue.seen, position)
+      spreading.missed(position, after)
     },
     async forward(room, event, from) {
       const row = { event_nid: event.nid, from_server: from }

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Database } from '../../../src/store/db/db.ts'
+import { createRoom } from '../../support/api.ts'
+import { openNeighbourhood } from '../../support/neighbours.ts'
+import { waitUntil } from '../../support/wait.ts'
 import { type House, idsOf, inRoom, openHouse, type Person } from '../people.ts'
 
 let house: House
@@ -26,12 +30,15 @@ BEGIN
 END $$;
 CREATE TRIGGER stall BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION stall()`
 
+async function stallOnce(db: Pick<Database, 'tx'>): Promise<void> {
+  for (const statement of STALL.split(/;\n(?=CREATE|INSERT)/)) await db.tx((tx) => tx.query(statement))
+}
+
 it('an event whose commit was not answered reaches everybody once, without anybody writing again', async () => {
   const room = await alice.createRoom({ preset: 'public_chat' })
   await bob.join(room)
   let since = (await bob.sync()).next_batch
-  const { db } = house.server.database
-  for (const statement of STALL.split(/;\n(?=CREATE|INSERT)/)) await db.tx((tx) => tx.query(statement))
+  await stallOnce(house.server.database.db)
 
   const path = inRoom(room, '/send/test.stall/doubtful')
   const refused = await alice.ask('PUT', path, { n: 1 })
@@ -49,4 +56,31 @@ it('an event whose commit was not answered reaches everybody once, without anybo
   const after = await alice.say(room, 'after')
   const body = await bob.call('GET', `/sync?timeout=5000&since=${since}`)
   expect(idsOf(body.rooms.join[room].timeline.events)).toEqual([after])
+}, 60_000)
+
+it('such an event reaches other servers, without anybody writing again', async () => {
+  const neighbourhood = openNeighbourhood()
+  try {
+    const [here, there] = [await neighbourhood.open(), await neighbourhood.open()]
+    const [carol, dave] = [await here.person('carol'), await there.person('dave')]
+    const room = await createRoom(here.api, carol.token, { preset: 'public_chat' })
+    await there.api.call('POST', `/join/${encodeURIComponent(room)}?server_name=${here.name}`, { token: dave.token })
+    await stallOnce(here.server.database.db)
+    const refused = await here.api.request('PUT', `/rooms/${encodeURIComponent(room)}/send/test.stall/doubtful`, {
+      token: carol.token,
+      body: { n: 1 },
+    })
+    expect(refused.status).toBe(503)
+    await waitUntil(
+      'the event at the other server',
+      async () => {
+        const path = `/rooms/${encodeURIComponent(room)}/messages?dir=b&limit=10`
+        const { chunk } = await there.api.call('GET', path, { token: dave.token })
+        return chunk.some(({ type }: { type: string }) => type === 'test.stall')
+      },
+      { timeoutMs: 20_000 },
+    )
+  } finally {
+    await neighbourhood.close()
+  }
 }, 60_000)

@@ -45,7 +45,10 @@ export interface CommitMemory {
 export interface CommitSubscribers {
   readonly guests: { committed(unit: Unit): void; missed(): void }
   readonly successions: { committed(unit: Unit): void }
-  readonly outgoing: { committed(room: Room, events: readonly RoomEvent[]): void }
+  readonly outgoing: {
+    committed(room: Room, events: readonly RoomEvent[]): void
+    missed(position: number, after: number): void
+  }
   readonly appservices: Pick<RoomAppservices, 'committed' | 'missed'>
   readonly newNeighbours: { committed(room: Room, members: readonly MembershipChange[]): void }
   readonly push: Pick<PushListener, 'committed' | 'missed'>
@@ -147,7 +150,7 @@ export function createCommitListeners(
       wokenUsers = new Set()
     },
     refused: (room) => registry.drop(room),
-    missed(position) {
+    missed(position, after) {
       log.warn({ position }, 'a commit that was not answered had happened; what is in memory is read again')
       registry.forgetAll()
       events.forgetAll()
@@ -157,6 +160,7 @@ export function createCommitListeners(
       unread.forgetAll()
       sticky.missed()
       stickyAppeals.missed()
+      outgoing.missed(position, after)
       appservices.missed(position)
       push.missed(position)
       search.missed()

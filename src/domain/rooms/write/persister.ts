@@ -36,8 +36,8 @@ export interface PersisterParts {
   published(): void
   /** Called for a room whose write was refused. */
   refused(room: Room): void
-  /** Called when events up to a position turn out to be committed although the database never answered their commit. */
-  missed(position: number): void
+  /** Called when events after one position, up to another, turn out to be committed although the database never answered their commit. */
+  missed(position: number, after: number): void
 }
 
 const ASK_AGAIN_MS = 1_000

@@ -5,8 +5,8 @@ export interface StreamPositionParts {
   readonly node: Pick<NodeLease, 'writer' | 'writing'>
   /** Called when a further position is published. */
   published(): void
-  /** Called when events up to a position turn out to be committed although the database never answered their commit. */
-  missed(position: number): void
+  /** Called when events after one position, up to another, turn out to be committed although the database never answered their commit. */
+  missed(position: number, after: number): void
 }
 
 /** How far the stream of events is committed, and up to where readers are told so. */
@@ -49,7 +49,7 @@ export class StreamPosition {
     this.doubt = undefined
     if (position <= this.#published) return
     this.#committed = position
-    missed(position)
+    missed(position, this.#published)
     this.publish()
   }
 }
