@@ -104,19 +104,10 @@ export function createThirdParty(deps: {
     described.set(key, known)
     if (known.asking === undefined && known.askAgainAt <= clock.now()) known.asking = askAgain(known, service, protocol)
     const { asking, last } = known
-    if (asking !== undefined && last === undefined) return isPatient ? asking : withinTime(asking)
+    if (asking !== undefined && last === undefined) return isPatient ? asking : withinTime(asking, waitMs)
     // Who asks next hears of it.
     asking?.catch(() => {})
     return last
-  }
-
-  async function withinTime(asking: Promise<JsonObject | undefined>): Promise<JsonObject | undefined> {
-    const over = new AbortController()
-    try {
-      return await Promise.race([asking, pause(waitMs, undefined, { signal: over.signal, ref: false })])
-    } finally {
-      over.abort()
-    }
   }
 
   const providers = (protocol: string) =>
@@ -163,6 +154,15 @@ export function createThirdParty(deps: {
       const path = `/thirdparty/${kind}?${name}=${encodeURIComponent(id)}`
       return gather(services, kind, { operation: `GET A/thirdparty/${kind}`, path })
     },
+  }
+}
+
+async function withinTime<T>(asking: Promise<T>, ms: number): Promise<T | undefined> {
+  const over = new AbortController()
+  try {
+    return await Promise.race([asking, pause(ms, undefined, { signal: over.signal, ref: false })])
+  } finally {
+    over.abort()
   }
 }
 
