@@ -8,20 +8,20 @@ import { accountDataBetween } from '../../store/accounts/account-data.ts'
 import { getHeroes } from '../../store/rooms/rooms.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import type { Ghost } from '../moderation/shadow-bans.ts'
-import { alwaysJoined, type Bundles, isMarkedFor, loadReferences } from '../rooms/room/client-event.ts'
-import { encodePosition } from '../rooms/room/position-token.ts'
+import { alwaysJoined, isMarkedFor, loadReferences } from '../rooms/room/client-event.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
-import { firstSectionOf, jsonBytes, keepFirst, ownMembers, writeFirstState } from './first/first-sections.ts'
+import { firstSectionOf, keepFirst, ownMembers, writeFirstState } from './first/first-sections.ts'
 import type { FirstSection } from './first/readings.ts'
+import { jsonBytes, keepTimeline, partsIn, sharedTimeline, withParts, writeWritten } from './first/timelines.ts'
 import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
 import {
+  afterEvents,
   type EventExtras,
   eventList,
   lazyMembers,
   loadState,
-  readingOf,
   stateName,
   stateToSend,
   writeEventList,
@@ -62,10 +62,13 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const slice = look.request.lostAfter === undefined || read.limited ? read : { ...read, limited: true }
   const ownMembership = look.sources.membershipsAt(look.by, room, slice.events)
   const membershipAt = typeof ownMembership === 'function' ? ownMembership : await ownMembership
-  const loading = loadReferences(look.sources.events, slice.events)
-  if (loading) await loading
   const isFull = known === undefined || look.request.fullState
-  const bundling = slice.limited ? look.sources.bundle({ viewer: look.by }, room, slice.events) : undefined
+  const sharing = isFull || ghosts.length > 0 ? undefined : sharedTimeline(look, room, slice)
+  const written = sharing instanceof Promise ? await sharing : sharing
+  const loading = written ? undefined : loadReferences(look.sources.events, slice.events)
+  if (loading) await loading
+  const isBundling = slice.limited && !written
+  const bundling = isBundling ? look.sources.bundle({ viewer: look.by }, room, slice.events) : undefined
   const relations = bundling && (await bundling)
   const extras = { membershipAt, relations }
   const beginning = isFull || slice.limited ? stateBefore(look, room, slice) : known
@@ -91,12 +94,13 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   if (isSilent && !isFull && !summary && !movesUnread(look, news)) return undefined
   const counting = look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room))
   const unread = counting instanceof Promise ? await counting : counting
-  const written = isFull ? keepFirst(look, room, { head, slice, extras, target, state }) : undefined
-  if (written && ghosts.length + sticky.length === 0) {
+  const section = isFull ? keepFirst(look, room, { head, slice, extras, target, state }) : undefined
+  if (section && ghosts.length + sticky.length === 0) {
     const parts = partsIn(relations)
-    const members = ownMembers(look, state.events, written.senderNids)
-    return writtenSection(look, room, written, { parts, members, beside, summary, unread })
+    const members = ownMembers(look, state.events, section.state.senderNids)
+    return writtenSection(look, room, section, { parts, members, beside, summary, unread })
   }
+  if (!isFull && !written) keepTimeline(look, room, { head, slice, extras })
   const hasMore = isFull || wasResynced || slice.limited || summary !== undefined || !beside.isEmpty
   const others = state.events.length + state.left.length + sticky.length + ghosts.length
   if (!hasMore && others === 0 && membershipAt === alwaysJoined && mayShareNews(look, room, news)) {
@@ -109,7 +113,8 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
     roomId: room.id,
     write(out) {
       out.text('{"timeline":')
-      writeTimeline(out, look, room, slice, extras, ghosts)
+      if (written) writeWritten(out, look, written)
+      else writeTimeline(out, look, room, slice, extras, ghosts)
       out.text(`,"${stateName(look)}":{"events":`)
       writeState(out, look, state).text('}').append(beside)
       if (sticky.length > 0) writeEventList(out.text(`,"${STICKY}":{"events":`), look, sticky).text('}')
@@ -136,15 +141,15 @@ async function sharedSection(
 ): Promise<Section | undefined> {
   const { sticky, unread: counts } = look.sources
   if (!sticky.isEmpty && sticky.between(room.nid, undefined, look.now.events).length > 0) return undefined
-  const knowing = look.sources.sharedBundles.partsOf(look.by, room, first.threads)
-  const parts = knowing instanceof Promise ? await knowing : knowing
+  const knowing = withParts(look, room, first.timeline)
+  const parts = (knowing instanceof Promise ? await knowing : knowing)?.parts
   if (parts === undefined) return undefined
   const summing = summaryOf(look, room)
   const summary = summing instanceof Promise ? await summing : summing
   const isLazy = look.request.filter.room.state.lazyLoadMembers
-  const wish = { target: first.target, isFull: true, heroes: summary['m.heroes'] ?? [] }
-  const lazy = isLazy ? lazyMembers(look, room, wish, first.senders) : []
-  const own = lazy.filter((nid) => !first.senderNids.has(nid))
+  const wish = { target: first.state.target, isFull: true, heroes: summary['m.heroes'] ?? [] }
+  const lazy = isLazy ? lazyMembers(look, room, wish, first.state.senders) : []
+  const own = lazy.filter((nid) => !first.state.senderNids.has(nid))
   const loading = loadState(look, room, own)
   const members = loading instanceof Promise ? await loading : loading
   if (members.left.length > 0) return undefined
@@ -152,13 +157,6 @@ async function sharedSection(
   const counting = counts.count(look.by.userNid, room.nid, notifiableAt(look, room))
   const unread = counting instanceof Promise ? await counting : counting
   return writtenSection(look, room, first, { parts, members: members.events, beside, summary, unread })
-}
-
-/** The threads in which a reader has a part, among what is bundled for them. */
-function partsIn(relations: Bundles | undefined): ReadonlySet<number> {
-  const parts = new Set<number>()
-  for (const [rootNid, { thread }] of relations ?? []) if (thread?.participated) parts.add(rootNid)
-  return parts
 }
 
 /** Bytes of what is written between the parts of a section, generously. */
@@ -179,12 +177,16 @@ function writtenSection(look: Look, room: Room, first: FirstSection, own: OwnPar
   return {
     roomId: room.id,
     bytes:
-      BETWEEN_BYTES + first.timeline.jsonBytes + first.state.jsonBytes + jsonBytes(own.members) + own.beside.length,
+      BETWEEN_BYTES +
+      first.timeline.events.jsonBytes +
+      first.state.events.jsonBytes +
+      jsonBytes(own.members) +
+      own.beside.length,
     write(out) {
-      out.text('{"timeline":{"events":[')
-      first.timeline.write(out, { ...readingOf(look), parts: own.parts })
-      out.text(`]${afterEvents(first.limited, first.before)},"${stateName(look)}":{"events":`)
-      writeFirstState(out, look, first, own.members).text('}').append(own.beside)
+      out.text('{"timeline":')
+      writeWritten(out, look, { timeline: first.timeline, parts: own.parts })
+      out.text(`,"${stateName(look)}":{"events":`)
+      writeFirstState(out, look, first.state, own.members).text('}').append(own.beside)
       writeSums(out, look, own.summary, own.unread)
     },
   }
@@ -275,10 +277,6 @@ function writeTimeline(
   else writeHauntedEvents(out, look, slice.events, more, ghosts)
   out.text(afterEvents(slice.limited, before))
 }
-
-/** What follows the events of a timeline. */
-const afterEvents = (limited: boolean, before: number): string =>
-  `,"limited":${limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`
 
 /** Writes the list of a timeline's events, and after them those that only their sender sees. */
 function writeHauntedEvents(

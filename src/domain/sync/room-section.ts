@@ -7,6 +7,7 @@ import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import { loadReferences, type Reading, writeClientEvent } from '../rooms/room/client-event.ts'
 import type { LoadedPart } from '../rooms/room/event-loader.ts'
+import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
@@ -45,6 +46,10 @@ function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], m
     else out.value(projectEvent(event, look, reading))
   })
 }
+
+/** What follows the events of a timeline. */
+export const afterEvents = (limited: boolean, before: number): string =>
+  `,"limited":${limited},"prev_batch":${JSON.stringify(encodePosition(before))}}`
 
 /** What decides which state goes with a slice of the timeline. */
 export interface StateWish {

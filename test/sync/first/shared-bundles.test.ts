@@ -7,8 +7,8 @@ import { type House, openHouse, type Person, personOf } from '../../rooms/people
 import { type Json, login, PASSWORD } from '../../support/api.ts'
 
 /**
- * First syncs share what is bundled with the events of a room, whoever reads. Each reader must be shown what they alone would be shown: by a
- * filter that wants everything too, but says so in a way that is not shared.
+ * First syncs, and those after a gap, share what is bundled with the events of a room, whoever reads. Each reader must be shown what they
+ * alone would be shown: by a filter that wants everything too, but says so in a way that is not shared.
  */
 let house: House
 let writers: Person[]
@@ -42,8 +42,8 @@ function timesIn(value: Json, times = new Set<number>()): Set<number> {
 const withoutAges = (value: Json): Json =>
   JSON.parse(JSON.stringify(value, (name, part) => (name === 'age' ? undefined : part)))
 
-async function shownTo(reader: Person, room: string, filter: string): Promise<Json> {
-  const { rooms } = await reader.sync(`&filter=${filter}`)
+async function shownTo(reader: Person, room: string, filter: string, since?: string): Promise<Json> {
+  const { rooms } = await reader.sync(`&filter=${filter}${since === undefined ? '' : `&since=${since}`}`)
   const section = rooms.join[room]
   expect(timesIn(section).size).toBeLessThanOrEqual(1)
   return withoutAges(section)
@@ -152,6 +152,7 @@ it('everybody is shown what they alone would be shown, whatever relates to what'
       sent.push({ id: await erased.say(room, 'to be erased'), by: erased, isRoot: true })
       await reply(erased, room, sent.at(-2)!.id)
       const readers = [quiet, ...writers, ignoring, late]
+      const begun = await Promise.all(readers.map(async (reader) => (await reader.sync()).next_batch as string))
       for (const [part, some] of [first, second].entries()) {
         if (part === 1) await erase(erased)
         for (const one of some) {
@@ -159,12 +160,19 @@ it('everybody is shown what they alone would be shown, whatever relates to what'
           if (event) sent.push(event)
         }
         if (part === 0) await late.join(room)
-        const alone: Json[] = []
-        for (const reader of readers) alone.push(await shownTo(reader, room, ALONE))
-        // The first one reads, the second one writes, all others are given what was written.
-        for (const reader of [quiet, quiet]) await shownTo(reader, room, SHARED)
-        for (const [index, reader] of readers.entries()) {
-          expect(await shownTo(reader, room, SHARED)).toEqual(alone[index])
+        // At the end of the first part first syncs write, and others are given that. At the end of the second it is the other way.
+        const isGapFirst = part === 1
+        for (const isGap of [isGapFirst, !isGapFirst]) {
+          const sinceOf = (index: number) => (isGap ? begun[index] : undefined)
+          const alone: Json[] = []
+          for (const [index, reader] of readers.entries()) {
+            alone.push(await shownTo(reader, room, ALONE, sinceOf(index)))
+          }
+          // The first one reads, the second one writes, all others are given what was written.
+          for (const _ of ['reads', 'writes']) await shownTo(quiet, room, SHARED, sinceOf(0))
+          for (const [index, reader] of readers.entries()) {
+            expect(await shownTo(reader, room, SHARED, sinceOf(index))).toEqual(alone[index])
+          }
         }
       }
     }),

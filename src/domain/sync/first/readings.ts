@@ -2,36 +2,49 @@ import type { BudgetPart, ByteBudget } from '../../../core/byte-budget.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { WrittenEvents } from './written-events.ts'
 
-/** What a first sync shows of a room to everybody who was in it for all of the timeline. */
-export interface FirstSection {
-  readonly timeline: WrittenEvents
+/** The newest events of a room, written for everybody who was in it for all of them. */
+export interface WrittenTimeline {
+  readonly events: WrittenEvents
   readonly limited: boolean
-  /** The timeline position before the oldest event that is shown. */
+  /** The timeline position before the oldest event. */
   readonly before: number
-  /** The lowest stream position of an event that is shown in the timeline, or bundled there. */
+  /** The lowest stream position of an event that is shown, or bundled with one. */
   readonly oldest: number
-  /** Who sent the events. */
+  /** The threads that are bundled, by the numbers of their roots. */
+  readonly threads: readonly number[]
+}
+
+/** The state that a first sync shows with them. */
+export interface FirstState {
+  /** Who sent the events of the timeline. */
   readonly senders: readonly string[]
-  /** The state that is shown, and of it the events that everybody is shown, by number. */
+  /** All of it, and of it the events that everybody is shown, by number. */
   readonly target: StateMap
-  readonly state: WrittenEvents
-  readonly stateNids: readonly number[]
+  readonly events: WrittenEvents
+  readonly nids: readonly number[]
   /** With members that are loaded lazily: those of the events above that are the senders'. */
   readonly senderNids: ReadonlySet<number>
-  /** The threads that are bundled in the timeline, by the numbers of their roots. */
-  readonly threads: readonly number[]
   /** Bytes in memory. */
   readonly bytes: number
 }
 
-/** What first syncs have read of a room since something was written to it last. */
+/** What a first sync shows of a room to everybody who was in it for all of the timeline. */
+export interface FirstSection {
+  readonly timeline: WrittenTimeline
+  readonly state: FirstState
+}
+
+/** What first syncs, and those that continue after a gap, have read of a room since something was written to it last. */
 export interface FirstReading {
-  /** What was read: the version of the room, where its history begins, and what the readers wanted of it. */
+  /** What was read: the version of the room, where its history begins, and how many events. */
   readonly version: number
   readonly purgedTo: number
-  readonly wish: number
+  readonly limit: number
   /** Undefined after the first reader: one alone need not pay for a copy. */
-  readonly section: FirstSection | undefined
+  readonly timeline: WrittenTimeline | undefined
+  /** What the last first sync wanted of the state, if one was among them, and the same for that. */
+  readonly wish: number | undefined
+  readonly state: FirstState | undefined
 }
 
 /** By room. */
@@ -40,8 +53,14 @@ export type FirstReadings = Pick<BudgetPart<number, FirstReading>, 'get' | 'set'
 /** The rooms of which a sync reads so many of the newest events now: others who begin at the same time wait for that. */
 export type TimelineReads = Map<number, { readonly limit: number; readonly done: Promise<void> }>
 
-const READING_BYTES = 160
+const READING_BYTES = 400
+const NUMBER_BYTES = 8
 
 export function createFirstReadings(budget: ByteBudget): FirstReadings {
-  return budget.part({ bytesOf: ({ section }) => READING_BYTES + (section?.bytes ?? 0) })
+  return budget.part({
+    bytesOf({ timeline, state }) {
+      const shown = timeline === undefined ? 0 : timeline.events.bytes + NUMBER_BYTES * timeline.threads.length
+      return READING_BYTES + shown + (state?.bytes ?? 0)
+    },
+  })
 }
