@@ -30,6 +30,11 @@ export function prepared(text: string, values: Values, patient = false): TimedQu
   return patient ? query : { ...query, query_timeout: ANSWER_TIMEOUT_MS }
 }
 
+/** A query that is sent behind another one. It gets twice the time, since it only waits at first. */
+function patient(text: string, values: Values): TimedQuery {
+  return { ...prepared(text, values), query_timeout: 2 * ANSWER_TIMEOUT_MS }
+}
+
 /** BEGIN, COMMIT and the like. */
 export function command(text: string): TimedQuery {
   return { text, query_timeout: ANSWER_TIMEOUT_MS }
@@ -102,6 +107,8 @@ export interface PipelinedOptions {
   readonly answered?: ((seconds: number) => void) | undefined
   /** Called when a connection was lost that had been open. */
   readonly lost?: (() => void) | undefined
+  /** Whether a query that is sent behind another one gets more time. */
+  readonly isPatient?: true | undefined
 }
 
 /**
@@ -115,6 +122,8 @@ export class PipelinedConnection implements Reader {
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
   #closed = false
+  /** How many queries are not answered. */
+  #waiting = 0
 
   constructor(config: pg.ClientConfig, options: PipelinedOptions = {}) {
     this.#config = { ...config, pipeline: true, types: WIRE_TYPES, keepAlive: true }
@@ -123,13 +132,16 @@ export class PipelinedConnection implements Reader {
 
   async query<Row extends object>(text: string, values: Values = []): Promise<Row[]> {
     const asked = performance.now()
+    const query = this.#options.isPatient && this.#waiting > 0 ? patient(text, values) : prepared(text, values)
+    this.#waiting += 1
     try {
       const client = this.#client ?? (await this.#connect())
-      return (await client.query<Row & pg.QueryResultRow>(prepared(text, values))).rows
+      return (await client.query<Row & pg.QueryResultRow>(query)).rows
     } catch (error) {
       if (hasOtherStatement(error)) return await this.#queryUnprepared<Row>(text, values)
       throw translate(error)
     } finally {
+      this.#waiting -= 1
       this.#options.answered?.((performance.now() - asked) / 1000)
     }
   }

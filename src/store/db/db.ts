@@ -128,7 +128,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
     },
     dedicated(prepare) {
-      const connection = new PipelinedConnection(config, { prepare })
+      const connection = new PipelinedConnection(config, { prepare, isPatient: true })
       owned.push(connection)
       return connection
     },
