@@ -249,11 +249,16 @@ it('no third batch is sent before the first one is answered', async () => {
   expect(sent).toBe(3)
 })
 
+/** Another writer moves the head of the first room, and holds its row until it commits. */
+async function moveHeadElsewhere(): Promise<void> {
+  await other.query('BEGIN')
+  await other.query('UPDATE room SET head_version = head_version + 1 WHERE room_nid = 1')
+}
+
 it('a room that is refused is refused in the batch behind too, even if its version became what that one builds on', async () => {
   const [first, ...rest] = await roomsOf(ENOUGH)
   await release()
-  await other.query('BEGIN')
-  await other.query('UPDATE room SET head_version = head_version + 1 WHERE room_nid = 1')
+  await moveHeadElsewhere()
   const held = say(first!)
   await untilHeld()
   const same = say(first!)
@@ -269,8 +274,7 @@ it('a room that is refused is refused in the batch behind too, even if its versi
 it('behind a write that leaves the newest event of its room as it is, nothing of that room is sent', async () => {
   const [first, ...rest] = await roomsOf(ENOUGH)
   await release()
-  await other.query('BEGIN')
-  await other.query('UPDATE room SET head_version = head_version + 1 WHERE room_nid = 1')
+  await moveHeadElsewhere()
   const held = say(first!, 'm.room.message', true)
   await untilHeld()
   const same = say(first!)
