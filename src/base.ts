@@ -24,7 +24,9 @@ import { createRateLimits } from './domain/rate-limits.ts'
 import { openRestores } from './domain/restores.ts'
 import type { Services } from './domain/services.ts'
 import type { SyncDesk } from './domain/standby/sync-desk.ts'
+import { planTimelines } from './domain/sync/first/warm.ts'
 import type { Tracing } from './domain/tracing.ts'
+
 import { createUsers } from './domain/users.ts'
 import { openOutbound } from './outbound/outbound.ts'
 import { createKeyFetcher } from './outbound/server-keys.ts'
@@ -170,6 +172,7 @@ export async function openBase(options: ContextOptions, amongNodes?: AmongNodes)
 export async function openHomeserverBase(options: ContextOptions, amongNodes?: AmongNodes): Promise<HomeserverBase> {
   const base = await openBase(options, amongNodes)
   const { config, db, clock, signingKey } = base
+  if (options.plansAhead ?? true) planTimelines(db)
   const restores = await openRestores(db)
   const rateLimitOverrides = await openRateLimitOverrides({ db, clock })
   return {

@@ -55,6 +55,8 @@ export interface ServerTestOptions {
   readonly tracing?: Tracing
   /** For what is cached about rooms. */
   readonly roomMemoryBytes?: number
+  /** Whether the database plans the statements of first syncs at the start; by default it does not. */
+  readonly plansAhead?: boolean
   /** Whether a second node stands by for it, which gets only the requests that are sent to it. */
   readonly hasStandby?: boolean
   /** How that one reaches the database, if not as the first one does. */
@@ -108,7 +110,7 @@ export async function startServer(
       tracing: options.tracing,
       ...(options.roomMemoryBytes && { roomMemoryBytes: options.roomMemoryBytes }),
       // A fifth of what a start costs the database, for first syncs that few tests make.
-      plansAhead: false,
+      plansAhead: options.plansAhead ?? false,
       metrics,
       health: createHealth(),
       log,

@@ -20,8 +20,9 @@ const MANY_EVENTS = 256
 const ROOMS_IN_PIECE = 50
 
 /**
- * Opens a connection for timelines and has the database plan how to read them. To be called as soon as it is known that rooms will be read: the
- * rest of a first sync takes long enough until then.
+ * Opens a connection for timelines, if none is open, and has the database plan how to read them. To be called while the server starts: that
+ * takes longer than all that a first sync does until it reads them. And as soon as it is known that rooms will be read, for a connection that
+ * was lost since.
  */
 export function planTimelines(db: Pick<Database, 'bulk'>): void {
   // If it fails, the first reader hears of it.
