@@ -181,6 +181,8 @@ export class PipelinedConnection implements Reader {
     await client.connect()
     try {
       await this.#options.prepare?.(client)
+      // It was closed while it was being opened.
+      if (this.#closed) throw new Error('Client was closed')
     } catch (error) {
       await client.end().catch(() => {})
       throw error

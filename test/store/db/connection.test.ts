@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PipelinedConnection } from '../../../src/store/db/connection.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { waitUntil } from '../../support/wait.ts'
 
 let database: TestDatabase
 let connection: PipelinedConnection
@@ -58,4 +59,15 @@ it('a statement that can never be parsed fails with its own error every time', a
   const failed = await Promise.allSettled([ask(), ask(), ask()])
   const own = { status: 'rejected', reason: expect.objectContaining({ code: '42P01' }) }
   expect(failed).toEqual([own, own, own])
+})
+
+it('a connection that is closed while it is being opened does not stay open', async () => {
+  const early = new PipelinedConnection({ ...database.connection, application_name: 'closed early' })
+  const asked = early.query('SELECT 1 AS one')
+  await early.close()
+  await expect(asked).rejects.toMatchObject({ status: 503 })
+  await waitUntil('the connection to end', async () => {
+    const { rows } = await holder.query(`SELECT 1 FROM pg_stat_activity WHERE application_name = 'closed early'`)
+    return rows.length === 0 || undefined
+  })
 })
