@@ -7,23 +7,24 @@ import type { Tracing } from './domain/tracing.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
+import { mountApis } from './http/mount.ts'
 import { type BatchDesk, createBatchDesk } from './http/nodes/batch-desk.ts'
 import { createServer, type RequestMetrics, requestIds } from './http/server.ts'
-import { accountPlugin } from './routes/account/plugin.ts'
-import { adminPlugin } from './routes/admin/plugin.ts'
-import { appPlugin } from './routes/app/plugin.ts'
-import { clientPlugin } from './routes/client/plugin.ts'
-import { consoleDataPlugin, consolePagePlugin } from './routes/console/plugin.ts'
-import { federationPlugin } from './routes/federation/plugin.ts'
-import { identityPlugin } from './routes/identity/plugin.ts'
-import { keyPlugin } from './routes/key/plugin.ts'
-import { livekitPlugin } from './routes/livekit/plugin.ts'
-import { mediaPlugin } from './routes/media/plugin.ts'
-import { oauthPlugin } from './routes/oauth/plugin.ts'
-import { ssoPlugin } from './routes/sso/plugin.ts'
+import { accountApi } from './routes/account/api.ts'
+import { adminApi } from './routes/admin/api.ts'
+import { appApi } from './routes/app/api.ts'
+import { clientApi } from './routes/client/api.ts'
+import { consoleDataApi, consolePageApi } from './routes/console/api.ts'
+import { federationApi } from './routes/federation/api.ts'
+import { identityApi } from './routes/identity/api.ts'
+import { keyApi } from './routes/key/api.ts'
+import { livekitApi } from './routes/livekit/api.ts'
+import { mediaApi } from './routes/media/api.ts'
+import { oauthApi } from './routes/oauth/api.ts'
+import { ssoApi } from './routes/sso/api.ts'
+import { webApi } from './routes/web/api.ts'
 import { errorPageOf } from './routes/web/error-page.ts'
-import { webPlugin } from './routes/web/plugin.ts'
-import { wellKnownPlugin } from './routes/well-known/plugin.ts'
+import { wellKnownApi } from './routes/well-known/api.ts'
 
 /** The parts of the context that the HTTP server needs. */
 export interface AppContext {
@@ -34,18 +35,18 @@ export interface AppContext {
 }
 
 const CLIENT = [
-  wellKnownPlugin,
-  clientPlugin,
-  mediaPlugin,
-  ssoPlugin,
-  oauthPlugin,
-  accountPlugin,
-  consolePagePlugin,
-  consoleDataPlugin,
-  webPlugin,
-  appPlugin,
-  adminPlugin,
-  livekitPlugin,
+  wellKnownApi,
+  clientApi,
+  mediaApi,
+  ssoApi,
+  oauthApi,
+  accountApi,
+  consolePageApi,
+  consoleDataApi,
+  webApi,
+  appApi,
+  adminApi,
+  livekitApi,
 ]
 
 /** Everything that answers requests. */
@@ -55,7 +56,7 @@ export interface App {
   readonly batches?: BatchDesk | undefined
 }
 
-/** Builds the HTTP server with a plugin for each configured role; it does not listen yet. */
+/** Builds the HTTP server with the APIs of each configured role; it does not listen yet. */
 export function buildApp(context: AppContext): App {
   const { services, metrics, tracing, log } = context
   const { roles, federation, trusted_proxies, limits } = services.config
@@ -69,11 +70,11 @@ export function buildApp(context: AppContext): App {
   const compression = createCompression(addressOf)
   const deps = { services, log, addressOf, intake, compression, hasNodes, batched: batches?.add }
   const isClient = roles.includes('client')
-  const plugins = [
+  const apis = [
     ...(isClient ? CLIENT : []),
-    ...(isClient && federation.enabled ? [keyPlugin, federationPlugin] : []),
-    ...(isIdentityServed(services.config) ? [identityPlugin] : []),
+    ...(isClient && federation.enabled ? [keyApi, federationApi] : []),
+    ...(isIdentityServed(services.config) ? [identityApi] : []),
   ]
-  for (const plugin of plugins) app.register(plugin, deps)
+  mountApis(app, apis, deps)
   return { app, batches }
 }

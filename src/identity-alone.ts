@@ -11,10 +11,11 @@ import type { Services } from './domain/services.ts'
 import { createBodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
+import { mountApis } from './http/mount.ts'
 import { createServer } from './http/server.ts'
 import { createIdentity, identityWorkers } from './identity-role.ts'
-import { identityAdminPlugin } from './routes/admin/plugin.ts'
-import { identityPlugin } from './routes/identity/plugin.ts'
+import { identityAdminApi } from './routes/admin/api.ts'
+import { identityApi } from './routes/identity/api.ts'
 import { errorPageOf } from './routes/web/error-page.ts'
 import { startJanitor } from './workers/janitor.ts'
 
@@ -67,6 +68,6 @@ export function buildApp(context: AppContext): App {
   const intake = createBodyIntake({ addressOf, longest: limits.max_body_bytes, metrics: metrics.arrivals, log })
   const app = createServer({ log, metrics, tracing, intake, errorPage: errorPageOf(services) })
   const deps = { services, log, addressOf, intake, compression: createCompression(addressOf) }
-  for (const plugin of [identityPlugin, identityAdminPlugin]) app.register(plugin, deps)
+  mountApis(app, [identityApi, identityAdminApi], deps)
   return { app }
 }

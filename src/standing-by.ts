@@ -35,7 +35,7 @@ import { createProfileAccess } from './domain/user-directory/profile-access.ts'
 import type { BodyIntake } from './http/body-intake.ts'
 import { addressReader } from './http/client-address.ts'
 import { createCompression } from './http/compression.ts'
-import { type MountDeps, rolePlugin } from './http/mount.ts'
+import { apiOf, type MountDeps, mountApis } from './http/mount.ts'
 import type { TokensAhead } from './http/nodes/ahead.ts'
 import { isShort, tableOf } from './http/nodes/anywhere.ts'
 import { isSlidingSync } from './http/nodes/asked-sync.ts'
@@ -79,14 +79,12 @@ export async function openStandingBy(options: ContextOptions, passOn: Front['pas
   const app = createServer({ log, metrics, tracing, intake, declined })
   const sessions = createStandbySessions({ db, clock })
   const role = standbyRole(sessions, config.limits.max_body_bytes)
-  app.register(
-    rolePlugin(
-      () => anywhereEndpoints,
-      () => role,
-    ),
-    // These endpoints see no more of the services: their declaration says so, and has the compiler check it.
-    { services: services as Services, log, addressOf, intake, compression, takeToken },
+  const api = apiOf(
+    () => anywhereEndpoints,
+    () => role,
   )
+  // These endpoints see no more of the services: their declaration says so, and has the compiler check it.
+  mountApis(app, [api], { services: services as Services, log, addressOf, intake, compression, takeToken })
   await app.ready()
   const isKnown = tableOf(anywhereEndpoints)
   const { quiet, news } = followSyncs({ config, clock })

@@ -1,17 +1,17 @@
-import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ProtocolError } from '../core/errors.ts'
 import { readContentType } from '../core/media/content-disposition.ts'
-import { routesOf, usualPathOf } from '../core/paths.ts'
+import type { Dialect } from '../core/paths.ts'
 import type { Claim } from '../domain/federation/signed-requests.ts'
 import { MAX_ANONYMOUS_BODY_BYTES } from '../domain/limits.ts'
 import type { Services } from '../domain/services.ts'
 import type { Caller } from './caller.ts'
 import type { Compression } from './compression.ts'
-import type { Endpoint, Reply } from './endpoint.ts'
+import type { Endpoint, Method, Reply } from './endpoint.ts'
 import { type Answerer, type Operation, type OperationDeps, operationOf } from './operation.ts'
+import { type FoundPlace, type RouteTable, routeTableOf } from './paths/route-table.ts'
 import { BAD_QUERY } from './query.ts'
-import { type ErrorPage, sendError, sendReply } from './reply.ts'
-import type { PathParams } from './request.ts'
+import { type ErrorPage, sendReply } from './reply.ts'
 import type { Role } from './role.ts'
 
 export interface MountDeps extends OperationDeps {
@@ -26,6 +26,10 @@ declare module 'fastify' {
     caller: Caller | undefined
     /** The server that claims to have signed the request, by the headers. */
     claim: Claim | undefined
+    /** Undefined as long as no endpoint is found for it. */
+    handler: Handler | undefined
+    /** Of the role, if people open its endpoints. */
+    errorPage: ErrorPage | undefined
   }
 }
 
@@ -70,72 +74,101 @@ function takeAnyContentType({ raw: { headers } }: FastifyRequest): void {
   if (headers['content-type'] !== undefined) headers['content-type'] = readContentType(headers['content-type'])
 }
 
-/** A Fastify plugin that serves a role's endpoints under every path that they have, in both dialects. */
-export function rolePlugin<By extends Caller>(
-  endpointsOf: (services: Services) => readonly Endpoint[],
-  roleOf: (services: Services) => Role<By>,
-): FastifyPluginCallback<MountDeps> {
-  return (app, deps, done) => {
-    app.decorateRequest('caller', undefined).decorateRequest('claim', undefined)
-    const role = roleOf(deps.services)
-    if (role.errorPage) answerBrowsers(app, role.errorPage, deps)
-    mountedAtOnce(app, () => {
-      for (const endpoint of endpointsOf(deps.services)) mountOne(app, endpoint, role, deps)
-    })
-    done()
-  }
+/** The endpoints of a role, as a server is to serve them. */
+export interface Api {
+  /** The same array each time, for servers whose configuration is the same. */
+  readonly endpointsOf: (services: Services) => readonly Endpoint[]
+  readonly roleOf: (services: Services) => Role
 }
+
+export function apiOf<By extends Caller>(
+  endpointsOf: Api['endpointsOf'],
+  roleOf: (services: Services) => Role<By>,
+): Api {
+  return { endpointsOf, roleOf: roleOf as Api['roleOf'] }
+}
+
+const METHODS: Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /**
- * The framework makes of each route a plugin that finishes it once what was registered before has loaded: a good part of a start. Nothing is
- * registered between these routes, and their error handler is set before, so each is finished as it is added.
+ * Serves all endpoints of these APIs under every path that they have, in both dialects. The framework has one route for them: to add each would
+ * be half of a start. Which endpoint is meant is looked up in a table that servers share, and what serves it is made with its first request.
  */
-function mountedAtOnce(app: FastifyInstance, mount: () => void): void {
-  const { after } = app
-  const now = (finish: (error: Error | null, done: () => void) => void) => {
-    finish(null, () => {})
-    return app
-  }
-  app.after = now as typeof after
-  try {
-    mount()
-  } finally {
-    app.after = after
-  }
-}
+export function mountApis(app: FastifyInstance, apis: readonly Api[], deps: MountDeps): void {
+  const lists = apis.map(({ endpointsOf }) => endpointsOf(deps.services))
+  const roles = apis.map(({ roleOf }) => roleOf(deps.services))
+  const table = routeTableOf(lists)
+  const mounted: (Mounted | undefined)[] = table.endpoints.map(() => undefined)
 
-/** Browsers show JSON to people who can do nothing with it. */
-function answerBrowsers(app: FastifyInstance, errorPage: ErrorPage, { log }: MountDeps): void {
-  app.setErrorHandler((error, _request, reply) => sendError(reply, error, log, errorPage))
-}
-
-function mountOne<By extends Caller>(app: FastifyInstance, endpoint: Endpoint, role: Role<By>, deps: MountDeps): void {
-  const operation = operationOf(endpoint, role, deps)
-  if (endpoint.options.batched) deps.batched?.(operation)
-  const onRequest = admissionOf(operation, deps)
-  const handlers = new Map<Answerer, Handler>()
-  function handlerOf(answerer: Answerer): Handler {
-    const known = handlers.get(answerer) ?? sending(answerer, deps.compression)
-    handlers.set(answerer, known)
+  function mountedOf({ number, endpoint, list }: RouteTable['endpoints'][number]): Mounted {
+    const known = mounted[number] ?? mountOne(endpoint, roles[list]!, deps)
+    mounted[number] = known
     return known
   }
-  for (const specification of [endpoint.path, ...(endpoint.options.also ?? [])]) {
-    for (const { dialect, path: url } of routesOf(specification)) {
-      const handler =
-        dialect === undefined
-          ? handlerByRoot(handlerOf(operation.answererIn('matrix')), handlerOf(operation.answererIn('proto')))
-          : handlerOf(operation.answererIn(dialect))
-      app.route({ method: endpoint.method, url, onRequest, handler })
-    }
+
+  if (deps.batched !== undefined) {
+    for (const each of table.endpoints) if (each.endpoint.options.batched) deps.batched(mountedOf(each).operation)
   }
-  if (!endpoint.options.often) return
-  const handler = handlerOf(operation.answererIn('matrix'))
-  app.route({ method: endpoint.method, url: usualPathOf(endpoint.path), onRequest, handler })
+  app.decorateRequest('caller', undefined).decorateRequest('claim', undefined)
+  app.decorateRequest('handler', undefined).decorateRequest('errorPage', undefined)
+  app.route({
+    method: METHODS,
+    url: '*',
+    config: { known: table.known },
+    onRequest(raw, reply, done) {
+      let found: FoundPlace | undefined
+      try {
+        found = table.find(raw.method, raw.url)
+      } catch (error) {
+        done(error as Error)
+        return
+      }
+      if (found === undefined) {
+        done()
+        return
+      }
+      const { place, params } = found
+      const { admit, handlerIn, errorPage } = mountedOf(place)
+      raw.params = params
+      raw.handler = handlerIn(place.dialect ?? (params.root === '_proto' ? 'proto' : 'matrix'))
+      raw.errorPage = errorPage
+      admit(raw, reply, done)
+    },
+    handler(raw, reply) {
+      if (raw.handler === undefined) reply.callNotFound()
+      else raw.handler(raw, reply)
+    },
+  })
+}
+
+/** An endpoint as one server serves it. */
+interface Mounted {
+  readonly operation: Operation
+  readonly admit: (raw: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+  readonly errorPage: ErrorPage | undefined
+  handlerIn(dialect: Dialect): Handler
+}
+
+function mountOne(endpoint: Endpoint, role: Role, deps: MountDeps): Mounted {
+  const operation = operationOf(endpoint, role, deps)
+  const handlers = new Map<Dialect, Handler>()
+  return {
+    operation,
+    admit: admissionOf(operation, deps),
+    errorPage: role.errorPage,
+    handlerIn(dialect) {
+      const known = handlers.get(dialect)
+      if (known !== undefined) return known
+      const handler = sending(operation.answererIn(dialect), deps.compression)
+      handlers.set(dialect, handler)
+      return handler
+    },
+  }
 }
 
 type Handler = (raw: FastifyRequest, reply: FastifyReply) => void
 
-/** The one closure that serves every request to a mounted path. */
+/** The one closure that serves every request to an endpoint in a dialect. */
 function sending(answerer: Answerer, compression: Compression): Handler {
   return (raw, reply) => {
     const answer = answerer(raw, reply)
@@ -158,9 +191,4 @@ function sendLater(reply: FastifyReply, answer: Promise<Reply>, compression: Com
       reply.send(error)
     },
   )
-}
-
-/** For a route of both dialects. */
-function handlerByRoot(matrix: Handler, proto: Handler): Handler {
-  return (raw, reply) => ((raw.params as PathParams).root === '_proto' ? proto : matrix)(raw, reply)
 }

@@ -75,7 +75,6 @@ function whenClosed(response: ServerResponse, listener: () => void): void {
 const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [Errcode, number, string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['M_NOT_JSON', 400, 'The Content-Type header is malformed.'],
   FST_ERR_BAD_URL: ['M_INVALID_PARAM', 400, 'The path holds a broken percent escape.'],
-  FST_ERR_MAX_PARAM_LENGTH: ['M_INVALID_PARAM', 400, 'A part of the path is too long.'],
 }
 
 function toProtocolError(error: unknown): ProtocolError | undefined {

@@ -10,9 +10,9 @@ import type { BodyIntake } from './body-intake.ts'
 import { answerCors, CORS_HEADERS } from './cors.ts'
 import { judgeFirst } from './expect-continue.ts'
 import { LINGER_MS, linger } from './parting.ts'
+import { answerUnrecognised } from './paths/unrecognised.ts'
 import { parseQuery } from './query.ts'
 import { type ErrorPage, sendError } from './reply.ts'
-import { answerUnrecognised } from './unrecognised.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -50,8 +50,6 @@ export interface Routed {
 
 /** Room for a filter written into the query of a sync. */
 const MAX_HEADER_BYTES = 64 * 1024
-/** Every identifier fits in 255 bytes; each byte may be percent-encoded. */
-const MAX_PARAM_CHARS = 2048
 /** Longer than the idle timeouts of usual reverse proxies, so that it is the proxy that closes. */
 const KEEP_ALIVE_MS = 75_000
 /** A request must arrive in full within this time: 50 MB over a line of 30 kB/s. The time for the answer is not limited. */
@@ -190,9 +188,6 @@ export function createServer(options: ServerOptions): FastifyInstance {
     http: CONNECTIONS,
     routerOptions: {
       ignoreTrailingSlash: true,
-      maxParamLength: MAX_PARAM_CHARS,
-      // Those of our routes are `(v3|r0)` and the like: to examine each takes as long as to add it.
-      allowUnsafeRegex: true,
       querystringParser: parseQuery as never,
     },
     schemaController: { compilersFactory: NO_SCHEMAS },
@@ -222,8 +217,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
 /** What programs ask, whatever they say they would like. */
 const INTERFACES = /^\/(?:_matrix|_proto|_synapse|\.well-known|_hearth\/(?:admin|livekit))\//
 
-function pageFor({ url }: FastifyRequest, { errorPage }: ServerOptions): ErrorPage | undefined {
-  return INTERFACES.test(url) ? undefined : errorPage
+function pageFor({ url, errorPage }: FastifyRequest, options: ServerOptions): ErrorPage | undefined {
+  return errorPage ?? (INTERFACES.test(url) ? undefined : options.errorPage)
 }
 
 /** In place of the operation of a request that another node answers. */

@@ -14,7 +14,7 @@ import { createBodyIntake } from '../../src/http/body-intake.ts'
 import { addressReader } from '../../src/http/client-address.ts'
 import { createCompression } from '../../src/http/compression.ts'
 import { AnyObject, endpoint } from '../../src/http/endpoint.ts'
-import { rolePlugin } from '../../src/http/mount.ts'
+import { apiOf, mountApis } from '../../src/http/mount.ts'
 import { CLIENT_CODES } from '../../src/http/role.ts'
 import { createServer } from '../../src/http/server.ts'
 import { type Account, type Api, createRoom, openApi, register, sendText } from '../support/api.ts'
@@ -221,12 +221,12 @@ describe('A1: a body that takes its time', () => {
     const requester = { userId: '@a:hs' as UserId, userNid: 1, deviceId: 'A', tokenNid: 7, isGuest: false }
     const echo = endpoint('PUT C/echo', { auth: 'user', body: AnyObject }, ({ body }) => body)
     const role = { codes: CLIENT_CODES, maxBodyBytes: MIB, authenticate: () => (isKnown ? requester : undefined) }
-    const plugin = rolePlugin(
+    const api = apiOf(
       () => [echo],
       () => role,
     )
     const compression = createCompression(addressOf)
-    app.register(plugin, { services: {} as Services, log, addressOf, intake, compression })
+    mountApis(app, [api], { services: {} as Services, log, addressOf, intake, compression })
     await app.listen({ host: '127.0.0.1', port: 0 })
     baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
     close = () => app.close()

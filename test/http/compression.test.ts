@@ -14,7 +14,7 @@ import { createBodyIntake } from '../../src/http/body-intake.ts'
 import { addressReader } from '../../src/http/client-address.ts'
 import { createCompression, takesGzip } from '../../src/http/compression.ts'
 import { endpoint, rawReply } from '../../src/http/endpoint.ts'
-import { rolePlugin } from '../../src/http/mount.ts'
+import { apiOf, mountApis } from '../../src/http/mount.ts'
 import { CLIENT_CODES, type Role } from '../../src/http/role.ts'
 import { createServer, type Declined } from '../../src/http/server.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -68,11 +68,12 @@ async function openApp(declined?: Declined): Promise<FastifyInstance> {
   const intake = createBodyIntake({ addressOf, longest: 100_000, metrics: arrivals, log })
   const app = createServer({ log, metrics: { observeRequest: () => {}, arrivals }, intake, declined })
   const role: Role = { codes: CLIENT_CODES, maxBodyBytes: 100, authenticate: () => undefined }
-  const plugin = rolePlugin(
+  const api = apiOf(
     () => endpoints,
     () => role,
   )
-  app.register(plugin, { services: {} as Services, log, addressOf, intake, compression: createCompression(addressOf) })
+  const compression = createCompression(addressOf)
+  mountApis(app, [api], { services: {} as Services, log, addressOf, intake, compression })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return app
 }

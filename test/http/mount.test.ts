@@ -12,7 +12,7 @@ import type { Caller } from '../../src/http/caller.ts'
 import { addressReader } from '../../src/http/client-address.ts'
 import { createCompression } from '../../src/http/compression.ts'
 import { AnyObject, type Endpoint, endpoint, rawReply } from '../../src/http/endpoint.ts'
-import { rolePlugin } from '../../src/http/mount.ts'
+import { apiOf, mountApis } from '../../src/http/mount.ts'
 import { CLIENT_CODES, IDENTITY_CODES, type Role } from '../../src/http/role.ts'
 import { createServer } from '../../src/http/server.ts'
 import type { Json } from '../support/api.ts'
@@ -106,21 +106,21 @@ beforeAll(async () => {
   const role: Omit<Role, 'codes'> = { maxBodyBytes: 100_000, authenticate: async (token) => people[token] }
   const compression = createCompression(addressOf)
   const deps = { services: {} as Services, log, addressOf, intake, compression }
-  const register = (some: readonly Endpoint[], of: Role) =>
-    app.register(
-      rolePlugin(
-        () => some,
-        () => of,
-      ),
-      deps,
+  const api = (some: readonly Endpoint[], of: Role) =>
+    apiOf(
+      () => some,
+      () => of,
     )
-  register(endpoints, { ...role, codes: CLIENT_CODES })
   const admit = (_caller: Caller, { options }: Endpoint) => {
     if (!options.beforeTerms) throw new ProtocolError('M_TERMS_NOT_SIGNED', 'Not yet.')
   }
   const headers = { 'cache-control': 'no-store' }
-  register(identity.slice(0, 1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100 })
-  register(identity.slice(1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100, headers, admit })
+  const apis = [
+    api(endpoints, { ...role, codes: CLIENT_CODES }),
+    api(identity.slice(0, 1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100 }),
+    api(identity.slice(1), { ...role, codes: IDENTITY_CODES, maxBodyBytes: 100, headers, admit }),
+  ]
+  mountApis(app, apis, deps)
   await app.listen({ host: '127.0.0.1', port: 0 })
   baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
   close = () => app.close()

@@ -12,7 +12,7 @@ import { createBodyIntake } from '../../../src/http/body-intake.ts'
 import { addressReader } from '../../../src/http/client-address.ts'
 import { createCompression } from '../../../src/http/compression.ts'
 import { AnyObject, endpoint, rawReply } from '../../../src/http/endpoint.ts'
-import { rolePlugin } from '../../../src/http/mount.ts'
+import { apiOf, mountApis } from '../../../src/http/mount.ts'
 import { type BatchDesk, createBatchDesk } from '../../../src/http/nodes/batch-desk.ts'
 import { CLIENT_CODES, type Role } from '../../../src/http/role.ts'
 import { createServer } from '../../../src/http/server.ts'
@@ -94,13 +94,11 @@ beforeAll(async () => {
   }
   const services = { rateLimits } as unknown as Services
   const deps = { services, log, addressOf, intake, compression: createCompression(addressOf), batched: desk.add }
-  app.register(
-    rolePlugin(
-      () => endpoints,
-      () => role,
-    ),
-    deps,
+  const api = apiOf(
+    () => endpoints,
+    () => role,
   )
+  mountApis(app, [api], deps)
   await app.ready()
 })
 afterAll(() => app.close())

@@ -1,10 +1,10 @@
-import { rolePlugin } from '../../http/mount.ts'
+import { apiOf } from '../../http/mount.ts'
 import { identityAdminEndpoints } from './identity.ts'
 import { adminEndpoints } from './index.ts'
 import { adminRole, identityAdminRole } from './role.ts'
 
 /** The admin API. */
-export const adminPlugin = rolePlugin(() => adminEndpoints, adminRole)
+export const adminApi = apiOf(() => adminEndpoints, adminRole)
 
 /** The admin API of an identity service without a homeserver. */
-export const identityAdminPlugin = rolePlugin(() => identityAdminEndpoints, identityAdminRole)
+export const identityAdminApi = apiOf(() => identityAdminEndpoints, identityAdminRole)

@@ -1,6 +1,6 @@
-import { rolePlugin } from '../../http/mount.ts'
+import { apiOf } from '../../http/mount.ts'
 import { appEndpoints } from './index.ts'
 import { appRole } from './role.ts'
 
 /** The application service API, for services in this process. */
-export const appPlugin = rolePlugin(() => appEndpoints, appRole)
+export const appApi = apiOf(() => appEndpoints, appRole)

@@ -1,6 +1,6 @@
-import { rolePlugin } from '../../http/mount.ts'
+import { apiOf } from '../../http/mount.ts'
 import { clientRole } from '../client/role.ts'
 import { wellKnownEndpoints } from './index.ts'
 
 /** Discovery by the server's name. */
-export const wellKnownPlugin = rolePlugin(() => wellKnownEndpoints, clientRole)
+export const wellKnownApi = apiOf(() => wellKnownEndpoints, clientRole)

@@ -1,6 +1,0 @@
-import { rolePlugin } from '../../http/mount.ts'
-import { clientEndpoints } from './index.ts'
-import { clientRole } from './role.ts'
-
-/** The client-server API. */
-export const clientPlugin = rolePlugin(() => clientEndpoints, clientRole)
