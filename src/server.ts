@@ -124,7 +124,7 @@ async function serveAsNode(options: ServerOptions, connections: Connections, fro
 /** Answers what reads, for as long as this node stands by. Whatever it does not answer well, the node that serves answers. */
 async function readHere(options: ServerOptions, front: Front): Promise<void> {
   const { openStandingBy } = await import('./standing-by.ts')
-  const reading = await openStandingBy(options, front.passOn)
+  const reading = await openStandingBy(options, front)
   void front
     .readHere(reading)
     .then(() =>

@@ -57,9 +57,12 @@ export interface StandingBy extends Reading {
  * Opens what a node that stands by reads with. It has no place among the nodes, so it starts nothing, and can write nothing: neither
  * `Database.tx` nor Postgres lets it. It also hears of no write, so whatever it answers from memory it compares with the database first.
  *
- * @param passOn takes each request to which its answer would be an error, or is not here
+ * @param front `passOn` takes each request to which its answer would be an error, or is not here
  */
-export async function openStandingBy(options: ContextOptions, passOn: Front['passOn']): Promise<StandingBy> {
+export async function openStandingBy(
+  options: ContextOptions,
+  { address, passOn }: Pick<Front, 'address' | 'passOn'>,
+): Promise<StandingBy> {
   const { clock = Date, config, connection, log, metrics, tracing } = options
   const db = openDatabase({ connection, poolSize: STANDBY_POOL_SIZE, readsOnly: true })
   const { budget, close: forget } = openRoomMemory(STANDBY_MEMORY_BYTES)
@@ -87,7 +90,7 @@ export async function openStandingBy(options: ContextOptions, passOn: Front['pas
   mountApis(app, [api], { services: services as Services, log, addressOf, intake, compression, takeToken })
   await app.ready()
   const isKnown = tableOf(anywhereEndpoints)
-  const { quiet, news } = followSyncs({ config, clock })
+  const { quiet, news } = followSyncs({ config, clock, address })
   metrics.watch({
     waitingSyncs: quiet.waiting,
     endedSyncs: () => quiet.ended,
@@ -110,6 +113,7 @@ export async function openStandingBy(options: ContextOptions, passOn: Front['pas
     isSlidingSync: (request) => isSlidingSync(request) && isShort(request.headers),
     takeSync: syncing.take,
     servedBy: news.servedBy,
+    enter: news.enter,
     isAnywhere: (request) => !rest.isOn() && isKnown(request),
     routing(request, response, body) {
       if (body !== undefined) bodies.set(request, body)
@@ -166,10 +170,12 @@ function standbyServices({
 function followSyncs({
   config,
   clock,
-}: Pick<StandbyServices, 'config'> & { readonly clock: NonNullable<ContextOptions['clock']> }) {
+  address: ownAddress,
+}: Pick<StandbyServices, 'config'> &
+  Pick<Front, 'address'> & { readonly clock: NonNullable<ContextOptions['clock']> }) {
   const quiet = createQuietSyncs({ clock })
   const { secret = '' } = config.cluster
-  return { quiet, news: createNewsStream({ secret, now: () => clock.now(), listener: quiet }) }
+  return { quiet, news: createNewsStream({ secret, now: () => clock.now(), listener: quiet, ownAddress }) }
 }
 
 /** Bodies that were read before, because their requests may have to be passed on. */

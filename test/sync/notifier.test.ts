@@ -1,4 +1,5 @@
 import { expect, it, test } from 'vitest'
+import { createEphemeralStream } from '../../src/domain/sync/ephemeral-stream.ts'
 import { createNotifier } from '../../src/domain/sync/notifier.ts'
 
 const MINUTE_MS = 60_000
@@ -8,6 +9,20 @@ it('nobody waits for a client that went away before the wait began', async () =>
   const { woken } = notifier.wait({ userNid: 1, roomNids: [1] }, 60_000, AbortSignal.abort())
   await woken
   expect(notifier.waiting()).toBe(0)
+})
+
+it('a follower hears that a stream has moved, and nobody wakes', async () => {
+  const notifier = createNotifier()
+  let moved = 0
+  const nothing = () => {}
+  notifier.follow({ room: nothing, user: nothing, began: nothing, missed: nothing, moved: () => moved++ })
+  const stream = createEphemeralStream({ bytes: Buffer.alloc }, '', notifier.moved)
+  const leaving = new AbortController()
+  const { woken } = notifier.wait({ userNid: 1, roomNids: [1] }, MINUTE_MS, leaving.signal)
+  expect([stream.next(), stream.next(), moved]).toEqual([1, 2, 2])
+  expect(notifier.waiting()).toBe(1)
+  leaving.abort()
+  await woken
 })
 
 /** Each holds the processor for a millisecond when it is woken, as a sync does that makes its answer. */

@@ -66,6 +66,8 @@ export const NEWS_SILENCE_MS = 2_000
 /** How soon a node asks again to follow that could not; later each time where the other one does not know what that is. */
 export const NEWS_RETRY_MS = 250
 export const NEWS_RETRY_MAX_MS = 10_000
+/** After so long without a question, a node that stands by ends its connection to the thread that says whether anything has changed. */
+export const VERSION_IDLE_MS = 60_000
 /** Bytes of one piece between the two, and of those that wait to be sent: from then on syncs are passed on; at twice as many it ends. */
 export const MAX_NEWS_FRAME_BYTES = 4 * 1024 * 1024
 export const MAX_NEWS_BACKLOG_BYTES = 16 * 1024 * 1024

@@ -10,12 +10,19 @@ export interface EphemeralStream {
   next(): number
 }
 
-/** @param epoch of the database's last restore */
-export function createEphemeralStream(random: Random, epoch: string): EphemeralStream {
+/**
+ * @param epoch of the database's last restore
+ * @param moved called when a position is taken
+ */
+export function createEphemeralStream(random: Random, epoch: string, moved: () => void): EphemeralStream {
   let newest = 0
   return {
     run: random.bytes(6).toString('hex') + epoch,
     position: () => newest,
-    next: () => ++newest,
+    next() {
+      newest += 1
+      moved()
+      return newest
+    },
   }
 }

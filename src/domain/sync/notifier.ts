@@ -12,6 +12,8 @@ export interface Notifier {
   wakeRoom(roomNid: number): void
   /** Something happened that only these users see. */
   wakeUsers(userNids: Iterable<number>): void
+  /** A stream moved, whomever that concerns. Nobody wakes, but followers hear of it. */
+  moved(): void
   /** What every answer to this user repeats has changed, or whether the user gets any. Nobody wakes, but followers hear of it. */
   changed(userNid: number): void
   /** A connection of sliding sync has a newer request. Followers hear of it, but for the one that brought it. */
@@ -37,6 +39,8 @@ export interface WakeFollower {
   user(userNid: number): void
   /** A connection of sliding sync has a newer request, elsewhere than at the follower. */
   began(connection: string): void
+  /** A stream moved, whether or not that wakes anybody. */
+  moved(): void
   /** There may be news for anybody, or the server is stopping. */
   missed(): void
 }
@@ -117,6 +121,9 @@ export function createNotifier(sessions?: WatchedSessions): Notifier {
         if (byUser.has(userNid)) dueUsers.add(userNid)
       }
       if (dueUsers.size > 0) schedule()
+    },
+    moved() {
+      for (const follower of followers) follower.moved()
     },
     changed(userNid) {
       for (const follower of followers) follower.user(userNid)

@@ -46,7 +46,8 @@ export function createSyncBase(parts: {
   const { registry, userRooms } = parts.roomBase
   const { deviceListNews: remote, presenceNews: tellServers } = parts.sending
   const notifier = createNotifier(sessions)
-  const ephemeral = createEphemeralStream(random, restores.epoch)
+  const ephemeral = createEphemeralStream(random, restores.epoch, notifier.moved)
+  ledger.onMoved(notifier.moved)
   const { changed, toServers } = presenceListeners({ registry, userRooms, notifier, services, log, tellServers })
   const presence = createPresence({
     clock,

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import {
@@ -16,7 +17,7 @@ import { answerBrokenRequest, CONNECTIONS } from '../server.ts'
 import type { BatchDesk } from './batch-desk.ts'
 import { createBatchesIn } from './batches-in.ts'
 import { createForwarder } from './forwarder.ts'
-import { NEWS_PATH, NEWS_PROTOCOL } from './news-frames.ts'
+import { NEWS_PATH, NEWS_PROTOCOL, VERSION_PROTOCOL, wordIn } from './news-frames.ts'
 import { createNewsGiver, type NewsGiver, refuseUpgrade } from './news-giver.ts'
 import { answer, isOfNode, NODE_PROOF, nodeListener } from './node-listener.ts'
 import { createReadingHere, type PassingOn, type Reading } from './reading-here.ts'
@@ -126,15 +127,6 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   server.on('connection', strangers.enter)
   connections.bound(server, true)
   server.on('clientError', answerBrokenRequest)
-  server.on('upgrade', (request, socket, head) => {
-    if (!isOfNode({ secret, now }, request)) refuseUpgrade(socket, '403 Forbidden')
-    else if (request.url !== NEWS_PATH || request.headers.upgrade !== NEWS_PROTOCOL || !own?.isHeld() || !news)
-      refuseUpgrade(socket, '503 Service Unavailable')
-    else {
-      proved(request)
-      news.enter(socket, head)
-    }
-  })
   await listen(server, host, port)
   const { port: taken } = server.address() as AddressInfo
   const address = `${host.includes(':') ? `[${host}]` : host}:${taken}`
@@ -143,6 +135,8 @@ export async function openFront(parts: FrontParts): Promise<Front> {
   const { secondMs, isOnlyLocal } = parts
   const forwarder = createForwarder({ secret, now, target, secondMs, isOnlyLocal })
   const here = createReadingHere(forwarder)
+  const giver = () => (own?.isHeld() ? news : undefined)
+  server.on('upgrade', upgrades({ secret, now, proved, giver, enter: here.enter }))
   async function look(): Promise<void> {
     if (own !== undefined || (await forwarder.reaches())) unreachedSince = undefined
     else unreachedSince ??= performance.now()
@@ -172,7 +166,7 @@ export async function openFront(parts: FrontParts): Promise<Front> {
     serve(listener, isHeld, desk, batchDesk) {
       own = { listener: counted(listener), isHeld }
       const batches = batchDesk && createBatchesIn({ desk: batchDesk, log, isHeld, begin })
-      news = desk && createNewsGiver({ desk, batches, log, isHeld })
+      news = desk && createNewsGiver({ secret, now, desk, batches, log, isHeld })
       here.end()
       forwarder.turnAway()
     },
@@ -209,6 +203,29 @@ export async function openFront(parts: FrontParts): Promise<Front> {
       news?.end()
       forwarder.giveUp()
     },
+  }
+}
+
+/** Takes connections of other nodes that do not go on as HTTP. */
+function upgrades(
+  parts: Pick<FrontParts, 'secret' | 'now'> & {
+    readonly proved: (request: IncomingMessage) => void
+    /** Undefined while this node does not serve. */
+    readonly giver: () => NewsGiver | undefined
+    readonly enter: Reading['enter']
+  },
+) {
+  return (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    if (!isOfNode(parts, request)) {
+      refuseUpgrade(socket, '403 Forbidden')
+      return
+    }
+    parts.proved(request)
+    const { url = '', headers } = request
+    const giver = url === NEWS_PATH && headers.upgrade === NEWS_PROTOCOL ? parts.giver() : undefined
+    if (giver !== undefined) giver.enter(socket, head)
+    else if (headers.upgrade !== VERSION_PROTOCOL || !parts.enter(socket, wordIn(url)))
+      refuseUpgrade(socket, '503 Service Unavailable')
   }
 }
 

@@ -5,17 +5,34 @@ import type { AskedSync } from '../../domain/standby/sync-desk.ts'
 export const NEWS_PATH = '/_hearth/node/news'
 export const NEWS_PROTOCOL = 'hearth-news-1'
 
-/** In the answer to that request: the node also takes requests of clients in batches. Releases before did not. */
+/**
+ * How a thread of the node that serves then connects to the other one: to this path, with the word that the other one chose. From there on, each
+ * byte that comes asks for the version, a number of so many bytes.
+ */
+const VERSION_PATH = '/_hearth/node/version/'
+export const VERSION_PROTOCOL = 'hearth-version-1'
+export const VERSION_BYTES = 8
+/** The node may have changed, or may serve no more: its own event loop has to be asked. */
+export const UNKNOWN_VERSION = -1
+
+export const versionPath = (word: string): string => VERSION_PATH + encodeURIComponent(word)
+/** The word in such a path; empty if it is another one. */
+export const wordIn = (path: string): string => (path.startsWith(VERSION_PATH) ? path.slice(VERSION_PATH.length) : '')
+
+/** In the answer to a request for news: the node has such a thread. Releases before had none. */
+export const HAS_VERSION = 'x-hearth-has-version'
+/** In the answer to a request for news: the node also takes requests of clients in batches. Releases before did not. */
 export const TAKES_BATCHES = 'x-hearth-takes-batches'
 
 /**
  * What the two say to each other. From the node that serves: `beat`, that it still does; `wakes`, the rooms and users whose syncs wake, and
  * sessions that ended; `answer`, to what has a number; `batched`, answers to requests. To it: `look`, at syncs; `verify`, whether a session
- * goes on; `ping`, where the streams stand, which is answered after all wakes before it; `batch`, requests of clients.
+ * goes on; `ping`, where the streams stand, which is answered after all wakes before it; `batch`, requests of clients; `connect`, where
+ * its thread is to connect to.
  */
-export type FrameKind = 'beat' | 'wakes' | 'answer' | 'look' | 'verify' | 'ping' | 'batch' | 'batched'
+export type FrameKind = 'beat' | 'wakes' | 'answer' | 'look' | 'verify' | 'ping' | 'batch' | 'batched' | 'connect'
 
-const KINDS: readonly FrameKind[] = ['beat', 'wakes', 'answer', 'look', 'verify', 'ping', 'batch', 'batched']
+const KINDS: readonly FrameKind[] = ['beat', 'wakes', 'answer', 'look', 'verify', 'ping', 'batch', 'batched', 'connect']
 /** Bytes of all that follows, of the kind, and of the head. */
 const PREFIX_BYTES = 9
 
@@ -29,6 +46,12 @@ export interface Frame {
 /** One of the syncs that a `look` brings. */
 export interface NumberedSync extends AskedSync {
   readonly id: number
+}
+
+/** The head of a `connect`: where the other node listens, and the word by which it knows who comes. */
+export interface VersionCall {
+  readonly address: string
+  readonly word: string
 }
 
 /** The head of a `verify`, and of a `ping`. */

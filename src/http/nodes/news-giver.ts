@@ -16,11 +16,14 @@ import {
   type Frame,
   FrameReader,
   frameOf,
+  HAS_VERSION,
   NEWS_PROTOCOL,
   type NumberedQuestion,
   type NumberedSync,
   TAKES_BATCHES,
+  type VersionCall,
 } from './news-frames.ts'
+import { createVersionThread, type VersionThread } from './version-thread.ts'
 
 /** Tells nodes that stand by what wakes syncs, looks at the syncs that they hold, and takes requests of their clients. */
 export interface NewsGiver {
@@ -30,17 +33,27 @@ export interface NewsGiver {
   end(): void
 }
 
-export function createNewsGiver(parts: {
+interface Parts {
+  readonly secret: string
+  readonly now: () => number
   readonly desk: SyncDesk
   readonly batches?: BatchesIn | undefined
   readonly log: Logger
   /** Whether this node still has its place: if not, what it knows may be old. */
   isHeld(): boolean
-}): NewsGiver {
+}
+
+export function createNewsGiver(parts: Parts): NewsGiver {
   const followers = new Set<Duplex>()
+  const versions = createVersionThread(parts)
+  let nodes = 0
   return {
     enter(socket, head) {
-      if (!parts.isHeld() || followers.size >= MAX_FOLLOWERS || !giveNews(parts, socket, head)) {
+      if (
+        !parts.isHeld() ||
+        followers.size >= MAX_FOLLOWERS ||
+        !giveNews({ ...parts, versions, node: ++nodes }, socket, head)
+      ) {
         refuseUpgrade(socket, '503 Service Unavailable')
         return
       }
@@ -48,6 +61,7 @@ export function createNewsGiver(parts: {
       socket.once('close', () => followers.delete(socket))
     },
     end() {
+      versions.close()
       for (const socket of followers) socket.destroy()
     },
   }
@@ -91,6 +105,8 @@ class GatheredWakes {
         this.turns.push(connection)
         added()
       },
+      // Whoever wants to know asks.
+      moved() {},
     }
   }
 
@@ -155,8 +171,12 @@ class Outlet {
 }
 
 /** @returns false if this node stops */
-function giveNews(parts: Parameters<typeof createNewsGiver>[0], socket: Duplex, head: Buffer): boolean {
-  const { desk, batches, log, isHeld } = parts
+function giveNews(
+  parts: Parts & { readonly versions: VersionThread; readonly node: number },
+  socket: Duplex,
+  head: Buffer,
+): boolean {
+  const { desk, batches, log, isHeld, versions, node } = parts
   const gathered = new GatheredWakes()
   const answers = new DueAnswers()
   /** Wakes are numbered by their order. */
@@ -220,10 +240,14 @@ function giveNews(parts: Parameters<typeof createNewsGiver>[0], socket: Duplex, 
       waking.run()
       return
     }
+    if (kind === 'connect') {
+      if (isHeld()) versions.connect(node, JSON.parse(text) as VersionCall)
+      return
+    }
     const { id, tokenNid } = JSON.parse(text) as NumberedQuestion
     if (kind === 'ping') {
       takeWakes()
-      outlet.send(frameOf('answer', JSON.stringify({ id, position: desk.position() })))
+      outlet.send(frameOf('answer', JSON.stringify({ id, position: desk.position(), version: versions.version() })))
     } else if (kind === 'verify' && tokenNid !== undefined)
       void desk.isGoingOn(tokenNid).then((goesOn) => outlet.send(frameOf('answer', JSON.stringify({ id, goesOn }))))
   }
@@ -240,13 +264,17 @@ function giveNews(parts: Parameters<typeof createNewsGiver>[0], socket: Duplex, 
   const follower = gathered.follower(outlet.schedule, () => void socket.destroy())
   const unfollow = desk.follow(follower)
   if (unfollow === undefined) return false
-  const beat = setInterval(() => outlet.send(frameOf('beat', '0')), NEWS_HEARTBEAT_MS).unref()
+  const beat = setInterval(() => {
+    outlet.send(frameOf('beat', '0'))
+    versions.beat()
+  }, NEWS_HEARTBEAT_MS).unref()
   socket.on('error', () => {})
   socket.once('close', () => {
     clearInterval(beat)
+    versions.disconnect(node)
     unfollow()
   })
-  const more = batches === undefined ? '' : `${TAKES_BATCHES}: 1\r\n`
+  const more = `${HAS_VERSION}: 1\r\n${batches === undefined ? '' : `${TAKES_BATCHES}: 1\r\n`}`
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${NEWS_PROTOCOL}\r\n${more}\r\n`)
   if (head.length > 0) read(head)
   socket.on('data', read)

@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as send } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { nodeProof } from '../../core/signing/node-proof.ts'
 import {
   ASKED_PIECE_BYTES,
@@ -19,6 +20,7 @@ import {
   type FrameKind,
   FrameReader,
   frameOf,
+  HAS_VERSION,
   NEWS_PATH,
   NEWS_PROTOCOL,
   type NumberedSync,
@@ -26,6 +28,7 @@ import {
 } from './news-frames.ts'
 import { NODE_PROOF, passedOn } from './node-listener.ts'
 import { placeOf } from './place-of.ts'
+import { type Positioned, VersionLine } from './version-line.ts'
 
 /** Hears of what wakes syncs at the node that serves. */
 export interface NewsListener {
@@ -43,6 +46,8 @@ export interface NewsStream {
   takesBatches(): boolean
   /** Passes a request on together with others. Undefined if it has to be passed on whole; it may have been done then. */
   inBatch(request: BatchedRequest): Promise<BatchedAnswer | undefined>
+  /** A thread of the node that serves has connected, and shows this word. @returns false if it was not asked to */
+  enter(socket: Duplex, word: string): boolean
   close(): void
 }
 
@@ -53,13 +58,16 @@ export function createNewsStream(parts: {
   readonly secret: string
   readonly now: () => number
   readonly listener: NewsListener
+  /** Where this node listens for others. Without it, nobody is asked to connect. */
+  readonly ownAddress?: string | undefined
   /** How soon it asks again to follow; sooner in tests. */
   readonly retryMs?: number
 }): NewsStream {
-  const { secret, now, listener, retryMs: soonestMs = NEWS_RETRY_MS } = parts
+  const { secret, now, listener, ownAddress, retryMs: soonestMs = NEWS_RETRY_MS } = parts
   let address: string | undefined
   let current: { end(): void } | undefined
   let batches: BatchesOut | undefined
+  let versions: VersionLine | undefined
   let retry: NodeJS.Timeout | undefined
   let retryMs = soonestMs
 
@@ -102,11 +110,13 @@ export function createNewsStream(parts: {
         return
       }
       attempt.end = () => void socket.destroy()
-      const heard = hear(socket, head, listener, over)
-      if (headers[TAKES_BATCHES] === undefined) return
-      batches = heard
+      const here = headers[HAS_VERSION] === undefined ? undefined : ownAddress
+      const heard = hear({ socket, head, listener, here }, over)
+      versions = heard.versions
+      if (headers[TAKES_BATCHES] !== undefined) batches = heard.batches
       socket.once('close', () => {
-        if (batches === heard) batches = undefined
+        if (batches === heard.batches) batches = undefined
+        if (versions === heard.versions) versions = undefined
       })
     })
     asked.end()
@@ -129,6 +139,7 @@ export function createNewsStream(parts: {
     },
     takesBatches: () => batches !== undefined,
     inBatch: (request) => batches?.send(request) ?? Promise.resolve(undefined),
+    enter: (socket, word) => versions?.enter(socket, word) ?? false,
     close() {
       address = undefined
       stop()
@@ -153,6 +164,7 @@ function piecesOf(syncs: readonly NumberedSync[]): string[] {
 interface NumberedAnswer extends Omit<FollowedLook, 'body'> {
   readonly id: number
   readonly goesOn?: boolean
+  readonly version?: number
 }
 
 interface Answer {
@@ -160,14 +172,22 @@ interface Answer {
   readonly body: Buffer
 }
 
-/** Follows one node until the connection ends, or is silent for too long. @returns what passes requests on over it */
-function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => void): BatchesOut {
+interface Heard {
+  readonly socket: Socket
+  readonly head: Buffer
+  readonly listener: NewsListener
+  /** Where a thread of the other node may connect to. */
+  readonly here: string | undefined
+}
+
+/** Follows one node until the connection ends, or is silent for too long. @returns what passes requests on over it, and asks its thread */
+function hear({ socket, head, listener, here }: Heard, over: () => void) {
   const reader = new FrameReader()
   /** What waits for an answer, by number. */
   const waiting = new Map<number, (answer: Answer | undefined) => void>()
   let due: Buffer[] = []
   let toLookAt: NumberedSync[] = []
-  let pinging: Promise<string | undefined> | undefined
+  let pinging: Promise<Positioned | undefined> | undefined
   let isScheduled = false
   let numbers = 0
   /** How often in a row nothing had come when it was looked. A process that had to wait itself looks less often. */
@@ -230,16 +250,23 @@ function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => 
     }
   }
 
+  const versions = new VersionLine(here, (call) => {
+    due.push(frameOf('connect', JSON.stringify(call)))
+    schedule()
+  })
+
+  function ping(): Promise<Positioned | undefined> {
+    pinging ??= ask(sendAs('ping', {})).then((answer) => answer?.found)
+    return pinging
+  }
+
   const serving: ServingNode = {
     async look(asked: AskedSync) {
       const answer = await ask((id) => void toLookAt.push({ id, ...asked }))
       // Without anything but its number, it is to be passed on.
       return answer?.found.by === undefined ? undefined : { ...answer.found, body: answer.body }
     },
-    position() {
-      pinging ??= ask(sendAs('ping', {})).then((answer) => answer?.found.position)
-      return pinging
-    },
+    position: () => versions.position(ping),
     async isGoingOn(tokenNid) {
       const answer = await ask(sendAs('verify', { tokenNid }))
       return answer?.found.goesOn === true
@@ -247,6 +274,7 @@ function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => 
   }
 
   const watch = setInterval(() => {
+    versions.beat()
     silences += 1
     if (silences * NEWS_HEARTBEAT_MS > NEWS_SILENCE_MS) socket.destroy()
   }, NEWS_HEARTBEAT_MS).unref()
@@ -256,10 +284,11 @@ function hear(socket: Socket, head: Buffer, listener: NewsListener, over: () => 
     listener.lost()
     for (const done of waiting.values()) done(undefined)
     batches.end()
+    versions.close()
     over()
   })
   listener.began(serving)
   if (head.length > 0) read(head)
   socket.on('data', read)
-  return batches
+  return { batches, versions }
 }

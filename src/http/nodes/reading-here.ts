@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { STANDBY_LAST_ANSWERS_MS } from '../../domain/limits/cluster.ts'
 import type { TokensAhead } from './ahead.ts'
 import type { BatchedAnswer } from './batched.ts'
@@ -15,6 +16,8 @@ export interface Reading extends BatchingHere {
   takeSync(request: IncomingMessage, response: ServerResponse, body?: Buffer): boolean
   /** From now on that node serves, or none. */
   servedBy(address: string | undefined): void
+  /** A thread of that node has connected, and shows this word. @returns false if it was not asked to */
+  enter(socket: Duplex, word: string): boolean
   /** @param body of a request that is no `GET` */
   routing(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void
 }
@@ -117,6 +120,8 @@ export function createReadingHere(
       return true
     },
     passOn,
+    /** A thread of the node that serves has connected. @returns false if it was not asked to */
+    enter: (socket: Duplex, word: string): boolean => reading?.enter(socket, word) ?? false,
     /** From now on that node serves, or none. */
     passTo(address: string | undefined): void {
       servedBy = address

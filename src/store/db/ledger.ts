@@ -20,6 +20,8 @@ export interface Ledger {
   ): Promise<T>
   /** The newest committed position. */
   position(): number
+  /** Calls `listener` whenever `position()` has moved, before any writer gets its answer. */
+  onMoved(listener: () => void): void
   /** Calls `listener` if the answer to a commit was lost and the commit turns out to have happened: there may be news up to `position()`. */
   onMissed(listener: () => void): void
 }
@@ -44,6 +46,7 @@ export async function openLedger(db: Database): Promise<Ledger> {
   /** The answer to a commit was lost, and it may have happened; or another process wrote. */
   let inDoubt = false
   const listeners: (() => void)[] = []
+  const moved: (() => void)[] = []
 
   /** Waits for a commit that may still be running, and continues from its position, so that no position is used twice. */
   async function settleDoubt(): Promise<void> {
@@ -52,7 +55,7 @@ export async function openLedger(db: Database): Promise<Ledger> {
     const position = row?.position ?? 0
     if (position === published) return
     published = position
-    for (const listener of listeners) listener()
+    for (const listener of [...moved, ...listeners]) listener()
   }
 
   /** Commits a group. If that fails, each entry is tried alone, so that one bad write does not fail the others. */
@@ -76,6 +79,7 @@ export async function openLedger(db: Database): Promise<Ledger> {
         entry.committed?.(results[index] as never, published + index + 1)
       })
       published = position
+      for (const listener of moved) listener()
       group.forEach((entry, index) => {
         entry.resolve(results[index] as never)
       })
@@ -109,6 +113,7 @@ export async function openLedger(db: Database): Promise<Ledger> {
         setImmediate(() => void drain())
       }),
     position: () => published,
+    onMoved: (listener) => void moved.push(listener),
     onMissed: (listener) => void listeners.push(listener),
   }
 }

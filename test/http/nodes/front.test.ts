@@ -247,6 +247,7 @@ describe('a node that stands by', () => {
       isSlidingSync: () => false,
       takeSync: () => false,
       servedBy() {},
+      enter: () => false,
       isBatched: () => false,
       inBatch: async () => undefined,
       routing: (_request, response) => void response.end('read here'),

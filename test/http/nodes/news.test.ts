@@ -1,14 +1,18 @@
-import { createServer, type RequestListener } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { UserId } from '../../../src/core/ids.ts'
+import { nodeProof } from '../../../src/core/signing/node-proof.ts'
 import { createMetrics } from '../../../src/domain/metrics.ts'
 import { createQuietSyncs, type QuietSyncs } from '../../../src/domain/standby/quiet-syncs.ts'
 import type { AskedSync, SyncDesk, SyncFollower } from '../../../src/domain/standby/sync-desk.ts'
 import { createConnections } from '../../../src/http/connections.ts'
 import { type Front, openFront } from '../../../src/http/nodes/front.ts'
+import { VERSION_PROTOCOL, versionPath } from '../../../src/http/nodes/news-frames.ts'
 import { createNewsStream, type NewsStream } from '../../../src/http/nodes/news-stream.ts'
+import { NODE_PROOF, passedOn } from '../../../src/http/nodes/node-listener.ts'
 import { type Cuttable, startCuttable } from '../../support/cuttable.ts'
 import { waitUntil } from '../../support/wait.ts'
 
@@ -25,6 +29,8 @@ const listener: RequestListener = (_request, response) => void response.end()
 function createDesk(): SyncDesk & {
   readonly followers: Set<SyncFollower>
   looks: number
+  /** How often it was asked where the streams stand. */
+  asked: number
   /** Whether there is more than an answer has. */
   hasMore: boolean
   position_: number
@@ -34,6 +40,7 @@ function createDesk(): SyncDesk & {
   return {
     followers,
     looks: 0,
+    asked: 0,
     hasMore: false,
     position_: 1,
     say() {
@@ -41,13 +48,14 @@ function createDesk(): SyncDesk & {
       for (const follower of followers) follower.room(ROOM)
     },
     position() {
+      this.asked += 1
       return `s${this.position_}`
     },
     isGoingOn: async () => false,
     async look({ since, token }) {
       this.looks += 1
       if (token === 'unknown') return undefined
-      const position = this.position()
+      const position = `s${this.position_}`
       const by = { userId: '@one:hs' as UserId, userNid: USER, deviceId: 'D', tokenNid: 1, isGuest: false }
       const body = JSON.stringify({ next_batch: position })
       const found = { by, isEmpty: since === position, position, endsAt: null, rooms: [ROOM], body }
@@ -69,12 +77,15 @@ const asked = (since: string, token = 'known'): AskedSync => ({
   userAgent: undefined,
 })
 
-const nobody: SyncFollower = { room() {}, user() {}, began() {}, missed() {}, ended() {} }
+const nobody: SyncFollower = { room() {}, user() {}, began() {}, moved() {}, missed() {}, ended() {} }
 const here = { aborted: false, addEventListener() {}, removeEventListener() {} }
 
 let desk: ReturnType<typeof createDesk>
 let front: Front
 let line: Cuttable
+/** The node that follows, and what leads the other one's thread to it. */
+let standby: Front
+let threadLine: Cuttable
 let quiet: QuietSyncs
 let news: NewsStream
 let isHeld: boolean
@@ -83,15 +94,15 @@ const ask = (since: string, timeoutMs = HELD_MS) => quiet.answer(asked(since), t
 const follows = () => waitUntil('it follows', () => desk.followers.size === 1)
 const bodyOf = async (answer: ReturnType<typeof ask>) => (await answer)?.body.toString()
 
-beforeEach(async () => {
-  desk = createDesk()
-  isHeld = true
+const portOf = ({ address }: Front) => Number(address.split(':')[1])
+
+function open(): Promise<Front> {
   const connections = createConnections(
     { inAll: 100, perAddress: 100, trustedProxies: [] },
     { metrics: createMetrics({ version: '0', node: '' }).arrivals, log },
   )
   const answersItself = () => false
-  front = await openFront({
+  return openFront({
     secret: SECRET,
     host: '127.0.0.1',
     port: 0,
@@ -100,20 +111,52 @@ beforeEach(async () => {
     log,
     answersItself,
   })
+}
+
+beforeEach(async () => {
+  desk = createDesk()
+  isHeld = true
+  front = await open()
   front.serve(listener, () => isHeld, desk)
-  line = await startCuttable({ host: '127.0.0.1', port: Number(front.address.split(':')[1]) })
+  line = await startCuttable({ host: '127.0.0.1', port: portOf(front) })
+  standby = await open()
+  threadLine = await startCuttable({ host: '127.0.0.1', port: portOf(standby) })
   quiet = createQuietSyncs({ clock: Date })
-  news = createNewsStream({ secret: SECRET, now: Date.now, listener: quiet })
+  const ownAddress = `127.0.0.1:${threadLine.port}`
+  news = createNewsStream({ secret: SECRET, now: Date.now, listener: quiet, ownAddress })
+  void standby.readHere({
+    enter: news.enter,
+    servedBy() {},
+    isAnywhere: () => false,
+    isSlidingSync: () => false,
+    takeSync: () => false,
+    isBatched: () => false,
+    inBatch: async () => undefined,
+    routing() {},
+  })
   news.servedBy(`127.0.0.1:${line.port}`)
   await follows()
 })
 afterEach(async () => {
   news.close()
-  front.close()
-  front.server.close()
-  front.server.closeAllConnections()
+  for (const { close, server } of [front, standby]) {
+    close()
+    server.close()
+    server.closeAllConnections()
+  }
   await line.close()
+  await threadLine.close()
 })
+
+/** From now on the thread of the other node is asked whether anything has changed there. */
+async function reachThread() {
+  await waitUntil('its connection', async () => (await bodyOf(ask(desk.position(), 0))) !== undefined)
+  await waitUntil('the thread', async () => {
+    const before = desk.asked
+    await ask(`s${desk.position_}`, 0)
+    return desk.asked === before
+  })
+}
 
 /** A sync that is held. */
 async function hold() {
@@ -245,6 +288,75 @@ describe('a node that follows', () => {
     for (const follower of desk.followers) follower.ended(USER, 'D')
     await expect(answer).rejects.toThrow('ended')
     expect(quiet.ended.withSession).toBe(1)
+  })
+})
+
+describe('a node that asks the thread of the other one', () => {
+  beforeEach(reachThread)
+
+  it('asks the other one itself only when something has changed there', async () => {
+    let { asked, looks } = desk
+    for (let times = 0; times < 5; times++) expect(await bodyOf(ask('s1', 0))).toBe('{"next_batch":"s1"}')
+    expect([desk.asked, desk.looks]).toEqual([asked, looks])
+    desk.say()
+    expect(await bodyOf(ask('s1', 0))).toBe('{"next_batch":"s2"}')
+    await ask('s2', 0)
+    ;({ asked, looks } = desk)
+    for (let times = 0; times < 5; times++) expect(await bodyOf(ask('s2', 0))).toContain('{"next_batch":"s2"')
+    expect([desk.asked, desk.looks]).toEqual([asked, looks])
+  })
+
+  it('asks once for many', async () => {
+    const { asked } = desk
+    for (const follower of desk.followers) follower.moved()
+    const answers = await Promise.all(Array.from({ length: 100 }, () => bodyOf(ask('s1', 0))))
+    expect([new Set(answers), desk.asked]).toEqual([new Set(['{"next_batch":"s1"}']), asked + 1])
+  })
+
+  it.each([
+    ['a stream has moved', (follower: SyncFollower) => follower.moved()],
+    ['a room was woken', (follower: SyncFollower) => follower.room(ROOM + 1)],
+    ['a user was woken', (follower: SyncFollower) => follower.user(USER + 1)],
+    ['a session has ended', (follower: SyncFollower) => follower.ended(USER + 1, undefined)],
+    ['a connection has a newer request', (follower: SyncFollower) => follower.began('another')],
+  ] as const)('asks the other one itself when %s', async (_, happen) => {
+    const { asked } = desk
+    for (const follower of desk.followers) happen(follower)
+    expect(await bodyOf(ask('s1', 0))).toBe('{"next_batch":"s1"}')
+    expect(desk.asked).toBe(asked + 1)
+  })
+
+  it('sees what moves while there is no thread', async () => {
+    threadLine.cut()
+    await ask('s1', 0)
+    threadLine.mend()
+    await waitUntil('the end of the thread', () => desk.followers.size === 1)
+    desk.position_ += 1
+    expect(await bodyOf(ask('s1', 0))).toBe('{"next_batch":"s2"}')
+  })
+
+  it('asks the other one itself when the thread is silent', async () => {
+    const { asked } = desk
+    threadLine.cut()
+    const answers = await Promise.all([bodyOf(ask('s1', 0)), bodyOf(ask('s1', 0))])
+    expect(answers).toEqual(['{"next_batch":"s1"}', '{"next_batch":"s1"}'])
+    expect(desk.asked).toBe(asked + 1)
+  })
+
+  it('passes everything on when the other one has lost its place', async () => {
+    isHeld = false
+    await waitUntil('nothing is answered', async () => (await ask('s1', 0)) === undefined)
+    // Its thread has ended too.
+    await waitUntil('no follower', () => desk.followers.size === 0)
+  })
+
+  it('is not told by another thread', async () => {
+    const url = versionPath('a guess')
+    const proof = nodeProof(SECRET, passedOn({ method: 'GET', url, headers: {} }), Date.now())
+    const headers = { [NODE_PROOF]: proof, connection: 'upgrade', upgrade: VERSION_PROTOCOL }
+    const guess = request({ host: '127.0.0.1', port: portOf(standby), path: url, headers })
+    const [response] = (await once(guess.end(), 'response')) as [IncomingMessage]
+    expect(response.statusCode).toBe(503)
   })
 })
 

@@ -9,6 +9,7 @@ const reading = {
   isSlidingSync: () => false,
   takeSync: () => false,
   servedBy() {},
+  enter: () => false,
   routing() {},
   isBatched: () => false,
   inBatch: async () => undefined,

@@ -67,6 +67,20 @@ it('what was written at a position is noted before anybody can read that far', a
   expect(seen).toEqual([1, 2, 3].map((step) => [before + step, before]))
 })
 
+it('listeners hear that the position has moved before a writer does, also after an answer was lost', async () => {
+  const { db, loseNext } = forgetful(database.db)
+  const ledger = await openLedger(db)
+  const heard: (number | string)[] = []
+  ledger.onMoved(() => heard.push(ledger.position()))
+  const write = (name: string) => ledger.append(async () => {}).then(() => heard.push(name))
+  const before = ledger.position()
+  await write('first')
+  loseNext()
+  await expect(write('lost')).rejects.toThrow('away')
+  await write('last')
+  expect(heard).toEqual([before + 1, 'first', before + 2, before + 3, 'last'])
+})
+
 it('two processes that write at once give each position once, without gaps, and hear of what the other wrote', async () => {
   const ledgers = [await openLedger(database.db), await openLedger(database.db)]
   const before = ledgers[0]!.position()

@@ -53,7 +53,7 @@ export interface CommitSubscribers {
   readonly newNeighbours: { committed(room: Room, members: readonly MembershipChange[]): void }
   readonly push: Pick<PushListener, 'committed' | 'missed'>
   readonly search: SearchListener
-  readonly notifier: Pick<Notifier, 'wakeRoom' | 'wakeUsers' | 'missed'>
+  readonly notifier: Pick<Notifier, 'moved' | 'wakeRoom' | 'wakeUsers' | 'missed'>
 }
 
 /** Applies each commit to everything in memory, and then passes it to all who hear of it. */
@@ -144,6 +144,7 @@ export function createCommitListeners(
       if (streamed(unit).some((event) => event.isInTimeline && !event.isHistory)) wokenRooms.add(unit.room.nid)
     },
     published() {
+      notifier.moved()
       for (const roomNid of wokenRooms) notifier.wakeRoom(roomNid)
       notifier.wakeUsers([...wokenUsers])
       wokenRooms = new Set()
