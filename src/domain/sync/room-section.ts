@@ -5,7 +5,7 @@ import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
-import { loadReferences, type Reading, writeClientEvent } from '../rooms/room/client-event.ts'
+import { clientEventText, loadReferences, type Reading } from '../rooms/room/client-event.ts'
 import type { LoadedPart } from '../rooms/room/event-loader.ts'
 import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
@@ -13,6 +13,9 @@ import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
 import { projectEvent } from './project-event.ts'
 import { type RoomUnread, totalOf } from './unread-mark.ts'
+
+/** Longer texts of events are not put together. */
+const MAX_JOINED_TEXT = 16 * 1024
 
 /** What is known of the reader and of other events, for the events of a timeline. */
 export type EventExtras = Pick<Reading, 'membershipAt' | 'relations'>
@@ -40,11 +43,17 @@ function writeEvents(out: JsonBytes, look: Look, events: readonly RoomEvent[], m
   const { filter } = look.request
   const plain = filter.eventFields === undefined && filter.eventFormat === 'client'
   const reading = readingOf(look, more)
+  // Many texts are put together and copied at once, which takes less than to copy each.
+  let text = ''
   events.forEach((event, index) => {
-    if (index > 0) out.text(',')
-    if (plain) writeClientEvent(out, event, reading)
-    else out.value(projectEvent(event, look, reading))
+    if (index > 0) text += ','
+    if (plain) text += clientEventText(event, reading)
+    else text += writeJson(projectEvent(event, look, reading))
+    if (text.length < MAX_JOINED_TEXT) return
+    out.text(text)
+    text = ''
   })
+  out.text(text)
 }
 
 /** What follows the events of a timeline. */

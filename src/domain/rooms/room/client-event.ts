@@ -119,8 +119,13 @@ export function isMarkedFor(event: Mark, by: ReaderMarks): boolean {
 
 /** Writes an event in the client format (client-server API, "Room event format"). */
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
+  out.text(clientEventText(event, reading))
+}
+
+/** The same as text. */
+export function clientEventText(event: RoomEvent, reading: Reading): string {
   const rendered = event.rendered ?? render(event, NOTHING)
-  out.text(rendered.head).text(`${ageAt(event, reading)}${afterAge(event, rendered, reading)}`)
+  return `${rendered.head}${ageAt(event, reading)}${afterAge(event, rendered, reading)}`
 }
 
 /** An event in the client format, cut at the one place that changes as time passes. */
@@ -201,6 +206,10 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
   const redaction = event.redactedBy === undefined ? undefined : loaded.get(event.redactedBy)
   const texts = event.type === 'm.room.redaction' ? undefined : memberTexts(event.json)
   const isPlain = texts?.isPlain === true
+  const head = wholeText(isPlain ? headOf(event, texts) : headOfParsed(event))
+  const isSticky = !isPlain && stickyMsOf(event.pdu) !== undefined
+  if (replaced === undefined && redaction === undefined)
+    return { head, unsigned: '', isSticky, tail: '', repeated: NONE }
   const previous = replaced && writeJson(replaced.pdu.content)
   const unsigned = [
     replaced ? `,"prev_content":${previous},"replaces_state":${JSON.stringify(replaced.id)}` : '',
@@ -208,13 +217,8 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
     redaction ? `,"redacted_by":${JSON.stringify(redaction.id)}` : '',
     redaction ? `,"redacted_because":${writeJson(redactionNotice(redaction))}` : '',
   ].join('')
-  return {
-    head: wholeText(isPlain ? headOf(event, texts) : headOfParsed(event)),
-    unsigned,
-    isSticky: !isPlain && stickyMsOf(event.pdu) !== undefined,
-    tail: previous === undefined ? '' : wholeText(`,"prev_content":${previous}`),
-    repeated: replaced || redaction ? [replaced, redaction].flatMap(repetitionOf) : NONE,
-  }
+  const tail = previous === undefined ? '' : wholeText(`,"prev_content":${previous}`)
+  return { head, unsigned, isSticky, tail, repeated: [replaced, redaction].flatMap(repetitionOf) }
 }
 
 function headOf(event: RoomEvent, { content, originServerTs, sender, stateKey }: MemberTexts): string {
