@@ -1,6 +1,6 @@
-import { type Dirent, readFileSync, statSync } from 'node:fs'
+import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { extname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isLanguageTag } from '../core/languages.ts'
 import { TemplateError } from '../core/template.ts'
@@ -38,7 +38,7 @@ export interface TemplateFiles<Readers extends TemplateReaders> {
   readonly languages: readonly string[]
 }
 
-/** A template of our own, which was checked at the start. It is parsed again when it is first wanted: most never are. */
+/** A template of our own. It is read when it is first wanted: most never are, and a test has read them all. */
 class OwnTemplate {
   readonly parsed: () => unknown
 
@@ -47,8 +47,34 @@ class OwnTemplate {
   }
 }
 
+interface OwnFile {
+  readonly brand: string
+  readonly language: string
+  readonly name: string
+}
+
+let ownFiles: readonly OwnFile[] | undefined
+
+/** Which templates we have. They stay the same for as long as a process runs. */
+function listOwn(): readonly OwnFile[] {
+  ownFiles ??= readdirSync(OWN_TEMPLATES, { recursive: true, encoding: 'utf8' }).flatMap((path) => {
+    const [brand, language, name] = path.split(sep)
+    return brand === undefined || language === undefined || name === undefined ? [] : [{ brand, language, name }]
+  })
+  return ownFiles
+}
+
+function addOwn(found: Map<string, unknown>, readers: TemplateReaders): void {
+  for (const { brand, language, name } of listOwn()) {
+    const read = Object.hasOwn(readers, name) ? readers[name] : undefined
+    if (read === undefined) continue
+    const path = join(OWN_TEMPLATES, brand, language, name)
+    found.set(keyOf(brand, language, name), new OwnTemplate(path, (source) => read(source, language)))
+  }
+}
+
 /**
- * Reads all templates at once, so that a mistake in one shows at the start and not when a mail is due.
+ * Reads all templates of operators at once, so that a mistake in one shows at the start and not when a mail is due.
  *
  * @param directories later ones win, file by file
  * @throws Error that names file and line
@@ -59,12 +85,15 @@ export async function loadTemplates<Readers extends TemplateReaders>(
 ): Promise<TemplateFiles<Readers>> {
   const found = new Map<string, unknown>()
   for (const directory of directories) {
+    if (directory === OWN_TEMPLATES) {
+      addOwn(found, readers)
+      continue
+    }
     for (const brand of await subdirectories(readers, directory)) {
       for (const language of await subdirectories(readers, join(directory, brand))) {
         const folder = join(directory, brand, language)
         for (const [name, template] of await loadFolder(readers, folder, language)) {
-          const own = () => new OwnTemplate(join(folder, name), (source) => readers[name]?.(source, language))
-          found.set(keyOf(brand, language, name), directory === OWN_TEMPLATES ? own() : template)
+          found.set(keyOf(brand, language, name), template)
         }
       }
     }

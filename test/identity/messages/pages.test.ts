@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadConfig } from '../../../src/config/load.ts'
 import type { TemplateValue } from '../../../src/core/template.ts'
+import { loadMessageTemplates } from '../../../src/domain/identity/message-templates.ts'
 import { kindOf, PAGES, type PageName } from '../../../src/domain/page-rules.ts'
 import { loadPages } from '../../../src/domain/pages.ts'
 import { OWN_TEMPLATES } from '../../../src/outbound/template-files.ts'
@@ -44,6 +45,16 @@ function evilValues(name: PageName, depth = 0): Record<string, TemplateValue> {
     }),
   )
 }
+
+test('all templates that come with the program are as those of operators must be', async () => {
+  // By another name, so that each is read as if an operator had written it.
+  const templates_dir = `${OWN_TEMPLATES}/`
+  const { config } = loadConfig({ values: { identity: { templates_dir } }, directory: parent })
+  expect((await loadPages(config)).languages).toEqual(['de', 'en'])
+  const files = (await readdir(OWN_TEMPLATES, { recursive: true })).filter((path) => path.endsWith('.mail'))
+  const { names } = await loadMessageTemplates(templates_dir)
+  expect(names.filter((name) => name.endsWith('.mail'))).toEqual(files.sort())
+})
 
 test.each(LANGUAGES)(
   'D2: every page that comes with the program is there in %s, and escapes its values',
