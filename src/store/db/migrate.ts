@@ -118,7 +118,7 @@ function pendingOf(migrations: readonly Migration[], done: ReadonlyMap<string, R
   return migrations.filter(({ name }) => !done.has(name))
 }
 
-async function connected<T>(connection: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function connected<T>(connection: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(connection)
   await client.connect()
   try {
@@ -214,24 +214,27 @@ export interface RestoreMigration {
  * @param restore given by a restore alone, which may work on half a database
  */
 export function migrate(connection: pg.ClientConfig, directory: string, restore?: RestoreMigration): Promise<Migrated> {
-  return connected(connection, async (client) => {
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-    const [migrations, done] = [await readMigrations(directory), await recorded(client)]
-    if (restore) done.delete(RESTORING)
-    const newer = newerThan(migrations, done)
-    const pending = pendingOf(migrations, done).filter(({ name }) => restore?.only?.has(name) ?? true)
-    for (const { name, sql, checksum, breaking = null } of pending) {
-      await client.query('BEGIN')
-      try {
-        await client.query(sql)
-        const row = [name, checksum, breaking]
-        await client.query('INSERT INTO schema_migration (name, checksum, breaking) VALUES ($1, $2, $3)', row)
-        await client.query('COMMIT')
-      } catch (error) {
-        await client.query('ROLLBACK')
-        throw new Error(`migration ${name} failed and was rolled back: ${(error as Error).message}`, { cause: error })
-      }
+  return connected(connection, (client) => migrateOver(client, directory, restore))
+}
+
+/** As `migrate`, over a connection that holds the lock until it ends. */
+export async function migrateOver(client: pg.Client, directory: string, restore?: RestoreMigration): Promise<Migrated> {
+  await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
+  const [migrations, done] = [await readMigrations(directory), await recorded(client)]
+  if (restore) done.delete(RESTORING)
+  const newer = newerThan(migrations, done)
+  const pending = pendingOf(migrations, done).filter(({ name }) => restore?.only?.has(name) ?? true)
+  for (const { name, sql, checksum, breaking = null } of pending) {
+    await client.query('BEGIN')
+    try {
+      await client.query(sql)
+      const row = [name, checksum, breaking]
+      await client.query('INSERT INTO schema_migration (name, checksum, breaking) VALUES ($1, $2, $3)', row)
+      await client.query('COMMIT')
+    } catch (error) {
+      await client.query('ROLLBACK')
+      throw new Error(`migration ${name} failed and was rolled back: ${(error as Error).message}`, { cause: error })
     }
-    return { applied: pending.map(({ name }) => name), newer }
-  })
+  }
+  return { applied: pending.map(({ name }) => name), newer }
 }

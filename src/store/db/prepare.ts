@@ -1,18 +1,16 @@
-import pg from 'pg'
-import { type Migrated, migrate } from './migrate.ts'
+import type pg from 'pg'
+import { connected, type Migrated, migrateOver } from './migrate.ts'
 
 // Table: server_name
 
 /** Migrates the database to this release and checks that it belongs to this server name. */
-export async function prepareDatabase(
+export function prepareDatabase(
   connection: pg.ClientConfig,
   migrations: string,
   serverName: string,
 ): Promise<Migrated> {
-  const migrated = await migrate(connection, migrations)
-  const client = new pg.Client(connection)
-  await client.connect()
-  try {
+  return connected(connection, async (client) => {
+    const migrated = await migrateOver(client, migrations)
     await client.query('INSERT INTO server_name (name) VALUES ($1) ON CONFLICT DO NOTHING', [serverName])
     const { rows } = await client.query<{ name: string }>('SELECT name FROM server_name')
     const owner = rows[0]?.name
@@ -21,8 +19,6 @@ export async function prepareDatabase(
         `this database belongs to "${owner}", but server_name is "${serverName}". The name is part of every user id: set it back, or start with an empty database (another data_dir or database.url).`,
       )
     }
-  } finally {
-    await client.end()
-  }
-  return migrated
+    return migrated
+  })
 }
