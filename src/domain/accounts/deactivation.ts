@@ -10,6 +10,7 @@ import {
   eraseAccount,
   finishDeactivation,
   insertDeactivation,
+  isDeactivationDue,
   isEnded,
   postponeDeactivation,
   reopenAccount,
@@ -180,6 +181,8 @@ export function createDeactivation(deps: {
       }),
     async continueDue() {
       const now = clock.now()
+      // Asked every few seconds: a read costs less than a transaction.
+      if (!(await isDeactivationDue(db, now))) return 0
       const due = await db.tx((tx) => claimDeactivations(tx, now, now + LEASE_MS, AT_ONCE))
       for (const one of due) await windUp(one)
       return due.length

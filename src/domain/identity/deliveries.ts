@@ -7,6 +7,7 @@ import {
   claimDeliveries,
   type DeliveryRow,
   findInvitesOf,
+  findNextDueDelivery,
   markDelivered,
   postponeDelivery,
 } from '../../store/identity/invites.ts'
@@ -122,6 +123,9 @@ export function createInviteDeliveries(deps: {
     onWake: due.onWake,
     async deliverDue() {
       const now = clock.now()
+      // Asked every few seconds: a read costs less than a transaction.
+      const next = await findNextDueDelivery(db)
+      if (next === undefined || next > now) return 0
       const due = await db.tx((tx) => claimDeliveries(tx, now, now + LEASE_MS, AT_ONCE))
       await Promise.all(due.map(deliver))
       return due.length

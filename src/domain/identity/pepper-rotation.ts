@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database, Tx } from '../../store/db/db.ts'
+import type { Database, Reader, Tx } from '../../store/db/db.ts'
 import {
   countHashBlocks,
   deleteOldHashes,
@@ -49,12 +49,14 @@ export function createPepperRotation(deps: {
 
   /** The pepper to rotate to; undefined if no rotation was begun and the current pepper is younger than this. */
   async function begin(minAgeMs: number): Promise<number | undefined> {
+    const isOld = async (reader: Reader) => clock.now() - (await findPepper(reader)).since >= minAgeMs
+    // Mostly there is nothing to do, and nobody has to wait until that is found.
+    if (!(await isOld(db)) && (await findNextPepper(db)) === undefined) return undefined
     const pepper = random.bytes(PEPPER_BYTES).toString('hex')
     return db.tx(async (tx) => {
       await lockPeppers(tx)
       const now = clock.now()
-      const isDue = now - (await findPepper(tx)).since >= minAgeMs
-      return isDue ? ensureNextPepper(tx, pepper, now) : findNextPepper(tx)
+      return (await isOld(tx)) ? ensureNextPepper(tx, pepper, now) : findNextPepper(tx)
     })
   }
 

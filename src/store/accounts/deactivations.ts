@@ -102,6 +102,11 @@ export async function insertDeactivation(
   )
 }
 
+/** Whether there is anything to claim. */
+export async function isDeactivationDue(reader: Reader, now: number): Promise<boolean> {
+  return (await reader.query('SELECT 1 AS one FROM deactivation WHERE due_at <= $1 LIMIT 1', [now])).length > 0
+}
+
 /** Leases at most so many due entries, until `leasedUntil`. */
 export function claimDeactivations(
   tx: Tx,
