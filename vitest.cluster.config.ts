@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 import { filesThatStartServers, WITHOUT_NODES } from './test/cluster/suite.ts'
 import usual from './vitest.config.ts'
 
-/** The tests of `npm test` that start servers, where each server is two nodes: `npm run test:cluster` runs them, and CI does at last. */
+/** The tests that start servers, without those that take minutes, where each server is two nodes: `npm run test:cluster` runs them, and CI does at last. */
 export default defineConfig({
   ...usual,
   test: {

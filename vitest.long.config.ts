@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import usual from './vitest.config.ts'
 
-/** Simulations, fuzzing and kills: what takes minutes. `npm run test:long` runs them, and CI does after `npm test`. */
+/** Simulations, fuzzing, kills, hostile servers and what starts many processes. `npm run test:long` runs them, and CI does after `npm test`. */
 export default defineConfig({
   ...usual,
   test: {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isReturnAddress, isUnderOneOf, nameOfAddress, withLoginToken } from '../../src/core/return-address.ts'
 
-// What is refused is in the table of test/sso/attacks.test.ts.
+// What is refused is in the table of test/sso/attacks.long.test.ts.
 describe('the address of a client', () => {
   it.each([
     ['https://app.example.org/', 'app.example.org'],

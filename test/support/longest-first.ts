@@ -7,7 +7,7 @@ const TAKES_MINUTES =
   /\/test\/(moderation\/wave|sync\/sliding\/killed-|backup\/(killed|log-holes|point-in-time))[\w-]*\.long\.test/
 /** The longest of those that take seconds: on a new clone, most of these small files would begin late, and some alone at the end. */
 const TAKES_SECONDS =
-  /\/test\/(peers\/(history|partial-join)|cli\/(serve\/(nodes\/nodes|serve|own-database)|administration|handling|rooms\/room)|push\/mails|identity\/person|sso\/proof|store\/db\/replicas|rooms\/malformed\/client|moderation\/policy-lists|backup\/journal|core\/state\/resolve|core\/event\/malformed)\.test/
+  /\/test\/(cli\/(serve\/(serve|own-database)|rooms\/room)|push\/(mails|push-out)|sso\/proof|moderation\/(policy-lists|list-acls)|appservices\/events-out|admin\/rooms\/history-purge|accounts\/actors)\.test/
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
