@@ -16,6 +16,7 @@ const QUESTION = Buffer.alloc(1)
 const PATIENT_BEATS = 2
 const IDLE_BEATS = VERSION_IDLE_MS / NEWS_HEARTBEAT_MS
 const RETRY_BEATS = NEWS_RETRY_MAX_MS / NEWS_HEARTBEAT_MS
+const RETRY_MAX_BEATS = 64 * RETRY_BEATS
 
 /**
  * Asks a thread of the node that serves for the version of all that syncs show there. One question is on its way at a time; who asks meanwhile
@@ -30,6 +31,7 @@ export class VersionLine {
   #word: string | undefined
   /** So many beats must pass before it is called again. */
   #rest = 0
+  #nextRest = RETRY_BEATS
   #asked: readonly Resolve[] = []
   #next: Resolve[] = []
   #isScheduled = false
@@ -77,6 +79,7 @@ export class VersionLine {
   enter(socket: Duplex, word: string): boolean {
     if (word !== this.#word) return false
     this.#word = undefined
+    this.#nextRest = RETRY_BEATS
     this.#socket = socket
     this.#beats = 0
     socket.on('error', () => {})
@@ -103,7 +106,9 @@ export class VersionLine {
 
   #callAgain(): void {
     if (this.#here === undefined || this.#rest > 0) return
-    this.#rest = RETRY_BEATS
+    this.#rest = this.#nextRest
+    // It may never get here.
+    this.#nextRest = Math.min(2 * this.#rest, RETRY_MAX_BEATS)
     this.#word = randomBytes(16).toString('hex')
     this.#call({ address: this.#here, word: this.#word })
   }

@@ -13,6 +13,7 @@ import { type Front, openFront } from '../../../src/http/nodes/front.ts'
 import { VERSION_PROTOCOL, versionPath } from '../../../src/http/nodes/news-frames.ts'
 import { createNewsStream, type NewsStream } from '../../../src/http/nodes/news-stream.ts'
 import { NODE_PROOF, passedOn } from '../../../src/http/nodes/node-listener.ts'
+import { VersionLine } from '../../../src/http/nodes/version-line.ts'
 import { type Cuttable, startCuttable } from '../../support/cuttable.ts'
 import { waitUntil } from '../../support/wait.ts'
 
@@ -348,6 +349,19 @@ describe('a node that asks the thread of the other one', () => {
     await waitUntil('nothing is answered', async () => (await ask('s1', 0)) === undefined)
     // Its thread has ended too.
     await waitUntil('no follower', () => desk.followers.size === 0)
+  })
+
+  it('has a thread that does not get through try later each time', async () => {
+    let tries = 0
+    const unreached = new VersionLine('127.0.0.1:1', () => void tries++)
+    const beatsBefore: number[] = []
+    for (let beats = 0; beatsBefore.length < 4; beats++) {
+      const before = tries
+      expect(await unreached.position(async () => ({ position: 's1' }))).toBe('s1')
+      if (tries > before) beatsBefore.push(beats)
+      unreached.beat()
+    }
+    expect(beatsBefore).toEqual([0, 20, 60, 140])
   })
 
   it('is not told by another thread', async () => {
