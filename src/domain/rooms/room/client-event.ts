@@ -119,10 +119,11 @@ export function isMarkedFor(event: Mark, by: ReaderMarks): boolean {
 
 /** Writes an event in the client format (client-server API, "Room event format"). */
 export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Reading): void {
-  out.text(clientEventText(event, reading))
+  const rendered = event.rendered ?? render(event, NOTHING)
+  out.text(rendered.head).text(`${ageAt(event, reading)}${afterAge(event, rendered, reading)}`)
 }
 
-/** The same as text. */
+/** The same as text, to be put together with others. */
 export function clientEventText(event: RoomEvent, reading: Reading): string {
   const rendered = event.rendered ?? render(event, NOTHING)
   return `${rendered.head}${ageAt(event, reading)}${afterAge(event, rendered, reading)}`
