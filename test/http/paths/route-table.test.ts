@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { endpoint } from '../../../src/http/endpoint.ts'
+import { routeTableOf } from '../../../src/http/paths/route-table.ts'
+
+const OPEN = { auth: 'none' } as const
+const rooms = [
+  endpoint('GET C/rooms/{roomId}/state', OPEN, () => ({})),
+  endpoint('PUT C/rooms/{roomId}/state', { ...OPEN, also: ['CU/state/{roomId}'] }, () => ({})),
+]
+const newest = [endpoint('GET C/newest', { ...OPEN, often: true }, () => ({}))]
+
+test('servers that serve the same lists share a table, and others have another one', () => {
+  const table = routeTableOf([rooms, newest])
+  expect(routeTableOf([rooms, newest])).toBe(table)
+  expect(routeTableOf([newest, rooms])).not.toBe(table)
+  expect(routeTableOf([rooms])).not.toBe(table)
+  expect(routeTableOf([rooms]).find('GET', '/_matrix/client/v3/newest')).toBeUndefined()
+})
+
+test('an endpoint is found by every path that it has, with the number of its list', () => {
+  const table = routeTableOf([rooms, newest])
+  const found = (method: string, url: string) => {
+    const { place, params } = table.find(method, url) ?? {}
+    return place && { endpoint: place.endpoint, list: place.list, dialect: place.dialect, params: { ...params } }
+  }
+  const [get, put] = rooms
+  const params = { root: '_matrix', release: 'r0', roomId: '!a/b' }
+  expect(found('GET', '/_matrix/client/r0/rooms/!a%2Fb/state/?x=1')).toEqual({ endpoint: get, list: 0, params })
+  expect(found('PUT', '/_proto/client/unstable/state/!a')).toEqual({
+    endpoint: put,
+    list: 0,
+    params: { root: '_proto', roomId: '!a' },
+  })
+  expect(found('GET', '/_matrix/client/v3/newest')).toEqual({
+    endpoint: newest[0],
+    list: 1,
+    dialect: 'matrix',
+    params: {},
+  })
+  expect(found('GET', '/_proto/client/v3/newest')).toMatchObject({ endpoint: newest[0], params: { root: '_proto' } })
+  expect(found('POST', '/_matrix/client/v3/newest')).toBeUndefined()
+  expect(found('GET', '/_matrix/client/v4/newest')).toBeUndefined()
+})
+
+test('a parameter has no more characters than any identifier can have', () => {
+  const table = routeTableOf([rooms])
+  const pathOf = (length: number) => `/_matrix/client/v3/rooms/${'x'.repeat(length)}/state`
+  expect(table.find('GET', pathOf(2_048))?.params.roomId).toHaveLength(2_048)
+  expect(() => table.find('GET', pathOf(2_049))).toThrow('too long')
+})
