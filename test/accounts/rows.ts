@@ -97,15 +97,15 @@ const ENDPOINTS: readonly Row[] = [
   ],
   [
     'requestToken: id_server used',
-    contact('remote-identity-server'),
+    contact('remote-identity-server.long'),
     '200 {sid} of the identity server, which sends the mail',
   ],
   [
     'requestToken: M_SERVER_NOT_TRUSTED',
-    contact('remote-identity-server'),
+    contact('remote-identity-server.long'),
     'refuses what it must: 400 M_SERVER_NOT_TRUSTED',
   ],
-  ['requestToken: id_access_token required', contact('remote-identity-server'), 'M_MISSING_PARAM without a token'],
+  ['requestToken: id_access_token required', contact('remote-identity-server.long'), 'M_MISSING_PARAM without a token'],
   ['POST account/password/email/requestToken', contact('tokens'), '200 {sid}, without submit_url'],
   ['POST account/password/email/requestToken: not found', contact('tokens'), 'M_THREEPID_IN_USE is not returned'],
   ['POST account/password/msisdn/requestToken', contact('tokens'), '200 {sid, submit_url} for a number'],
@@ -262,7 +262,7 @@ export const ERRORS: readonly ErrorRow[] = [
   [
     'M_SERVER_NOT_TRUSTED',
     'POST C/register/email/requestToken',
-    contact('remote-identity-server'),
+    contact('remote-identity-server.long'),
     'refuses what it must',
   ],
   ['M_UNSUPPORTED_ROOM_VERSION', 'POST C/createRoom', rooms('act/create-refusals'), 'a version to come'],

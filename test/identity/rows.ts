@@ -133,10 +133,10 @@ const RULES: readonly Row[] = [
   ['M_UNKNOWN_TOKEN', own('account/accounts'), 'and a second logout M_UNKNOWN_TOKEN'],
   ['M_TERMS_NOT_SIGNED', own('account/terms'), '403 M_TERMS_NOT_SIGNED on an authenticated endpoint'],
   ['M_FORBIDDEN', own('binding/bindings'), '403 M_FORBIDDEN for a session about another address'],
-  ['M_INVALID_PEPPER', own('lookup/pepper-rotation'), 'gives a new pepper, with which everybody is found'],
+  ['M_INVALID_PEPPER', own('lookup/pepper-rotation.long'), 'gives a new pepper, with which everybody is found'],
   ['limits 2', own('validation/sessions'), 'what is asked badly is refused, and nothing is sent'],
   ['limits 3', own('validation/sessions'), 'sends only when it is above the highest of its scope'],
-  ['limits 4', own('lookup/pepper-rotation'), 'the worker rotates at the age of the configuration'],
+  ['limits 4', own('lookup/pepper-rotation.long'), 'the worker rotates at the age of the configuration'],
   ['versioning 1', own('account/accounts'), 'accounts belong to the second generation alone'],
   ['versioning 2', own('server/frame'), 'P1 switched off is an unknown path, and P2 stays'],
 ]
@@ -166,7 +166,7 @@ const OPEN: readonly Row[] = [
   ['21', own('account/terms'), 'facts 21: URLs of nobody are kept, up to a bound'],
   ['22', own('lookup/lookup'), 'the published vectors, through the service: pepper matrixrocks'],
   ['23', own('lookup/lookup'), 'none: address and medium, in any case; the key is what was asked'],
-  ['24', own('lookup/pepper-rotation'), 'gives a new pepper, with which everybody is found'],
+  ['24', own('lookup/pepper-rotation.long'), 'gives a new pepper, with which everybody is found'],
   ['25', own('lookup/lookup'), 'facts 25 and S18: it has the same limits'],
   ['26', own('binding/invitations'), '200 {token, public_keys, display_name}'],
   ['27', own('binding/invitations'), 'facts 27: an invitation ends with its key'],
@@ -216,7 +216,7 @@ const SECURITY: readonly Row[] = [
   ['S27', own('binding/invitations'), 'facts S27'],
   ['S28', own('validation/bad-input'), 'facts S28: no credentials'],
   ['S29', own('server/keys'), 'S29: the private half is kept nowhere'],
-  ['S30', own('lookup/pepper-rotation'), 'no answer is wrong while lookups, binds and unbinds go on'],
+  ['S30', own('lookup/pepper-rotation.long'), 'no answer is wrong while lookups, binds and unbinds go on'],
   ['S30, invitations', own('binding/deliveries'), 'an address that is bound while it is being invited'],
 ]
 
