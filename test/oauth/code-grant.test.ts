@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MAX_INTERACTIONS } from '../../src/domain/limits/oauth.ts'
+import { inPortions } from '../support/portions.ts'
 import {
   addressOf,
   allow,
@@ -61,11 +62,13 @@ describe('a sign-in', () => {
     const browser = world.browser()
     const request = requestOf(client, { scope: scopeOf('UNDERWAY') })
     const consent = await browser.signIn(await browser.open(addressOf(world, request)), 'alice')
-    await world.db.tx((tx) =>
-      tx.query(
-        `INSERT INTO oauth_state (model, id_hash, payload, expires_at)
-         SELECT 'Interaction', sha256(int4send(n)), '{}', $1 FROM generate_series(1, $2) n`,
-        [Date.now() + 600_000, MAX_INTERACTIONS],
+    await inPortions(MAX_INTERACTIONS, (from, to) =>
+      world.db.tx((tx) =>
+        tx.query(
+          `INSERT INTO oauth_state (model, id_hash, payload, expires_at)
+           SELECT 'Interaction', sha256(int4send(n)), '{}', $1 FROM generate_series($2::int, $3::int) n`,
+          [Date.now() + 600_000, from, to],
+        ),
       ),
     )
     world.advance(5_001)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MAX_CLIENTS } from '../../src/domain/limits/oauth.ts'
 import { startAccountServer } from '../support/account-server.ts'
+import { inPortions } from '../support/portions.ts'
 import { CLIENT, type OauthWorld, openOauthWorld } from './world.ts'
 
 let world: OauthWorld
@@ -137,16 +138,17 @@ describe('10,000 clients that nobody has used', () => {
 })
 
 describe('as many clients as are kept', () => {
-  const PORTION = MAX_CLIENTS / 10
-
   it('give way to a new one, the longest unused first, but those that somebody is signed in with', async () => {
     await world.db.tx((tx) => tx.query('DELETE FROM oauth_client', []))
-    // In portions, each of which the database can do in the time of a statement, however busy the machine is.
-    for (let from = 0; from < MAX_CLIENTS; from += PORTION) {
-      const portion = `INSERT INTO oauth_client (client_id, digest, metadata, created_at, used_at)
-        SELECT 'u' || n, sha256(('u' || n)::bytea), '{}', n, n FROM generate_series($1::int, $2::int) n`
-      await world.db.tx((tx) => tx.query(portion, [from + 1, from + PORTION]))
-    }
+    await inPortions(MAX_CLIENTS, (from, to) =>
+      world.db.tx((tx) =>
+        tx.query(
+          `INSERT INTO oauth_client (client_id, digest, metadata, created_at, used_at)
+           SELECT 'u' || n, sha256(('u' || n)::bytea), '{}', n, n FROM generate_series($1::int, $2::int) n`,
+          [from, to],
+        ),
+      ),
+    )
     const account = await world.account('faithful')
     await world.db.tx((tx) =>
       tx.query(
@@ -162,10 +164,11 @@ describe('as many clients as are kept', () => {
       [],
     )
     expect(left.map(({ client_id }) => client_id)).toEqual(['u1', 'u502'])
-    for (let from = 0; from < MAX_CLIENTS; from += PORTION) {
-      const portion = 'UPDATE oauth_client SET used_at = $1 WHERE created_at > $2 AND created_at <= $3'
-      await world.db.tx((tx) => tx.query(portion, [Date.now(), from, from + PORTION]))
-    }
+    await inPortions(MAX_CLIENTS, (from, to) =>
+      world.db.tx((tx) =>
+        tx.query('UPDATE oauth_client SET used_at = $1 WHERE created_at BETWEEN $2 AND $3', [Date.now(), from, to]),
+      ),
+    )
     await world.db.tx((tx) =>
       tx.query(
         `INSERT INTO oauth_client (client_id, digest, metadata, created_at, used_at)

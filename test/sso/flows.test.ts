@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MAX_SSO_FLOWS, SSO_FLOW_MS } from '../../src/domain/limits/sso.ts'
 import { createFlows } from '../../src/domain/sso/flows.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { inPortions } from '../support/portions.ts'
 
 const ATTEMPT = { providerId: 'example', purpose: { kind: 'login', returnTo: 'https://app.example.com/' } } as const
 const PERSON = { subject: 's', suggestion: 'alice', displayName: undefined, email: undefined }
@@ -19,11 +20,13 @@ it('of too many sign-ins that anybody began the oldest end, and none of those wh
   const flows = createFlows({ db, clock: { now: () => now }, random: { bytes: randomBytes } })
   const browser = flows.browserSecret(undefined)
   const [early, parked] = [await flows.begin(ATTEMPT, browser), await flows.park(ATTEMPT, browser, PERSON)]
-  await db.tx((tx) =>
-    tx.query(
-      `INSERT INTO sso_flow (flow_hash, browser_hash, provider, purpose, started_at, expires_at)
-       SELECT int8send(n), '', 'example', '{}', $1, $1::bigint + $2 + n FROM generate_series(1, $3::int) n`,
-      [now, SSO_FLOW_MS, MAX_SSO_FLOWS],
+  await inPortions(MAX_SSO_FLOWS, (from, to) =>
+    db.tx((tx) =>
+      tx.query(
+        `INSERT INTO sso_flow (flow_hash, browser_hash, provider, purpose, started_at, expires_at)
+         SELECT int8send(n), '', 'example', '{}', $1, $1::bigint + $2 + n FROM generate_series($3::int, $4::int) n`,
+        [now, SSO_FLOW_MS, from, to],
+      ),
     ),
   )
   now += 60_000

@@ -18,6 +18,7 @@ import {
 import { forgetUiaSessions, insertUiaSession } from '../../../src/store/accounts/uia-sessions.ts'
 import { mapConcurrently } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { inPortions } from '../../support/portions.ts'
 
 let database: TestDatabase
 let auth: InteractiveAuth
@@ -281,12 +282,21 @@ describe('what is kept', () => {
   it('is at most so many sessions of all people, the newest, and each finished one', async () => {
     const { db } = database
     const early = await begin()
+    const begun = clock.now()
     await db.tx((tx) =>
       tx.query(
-        `INSERT INTO uia_session (session_id, operation, address, completed, created_at, outcome)
-         SELECT 'finished', 'POST C/register', NULL, '{}', $1::bigint - 1, '{}'
-         UNION ALL SELECT 'of ' || n, 'POST C/register', 'of ' || n, '{}', $1::bigint + n, NULL FROM generate_series(1, $2::int) n`,
-        [clock.now(), MAX_UIA_SESSIONS],
+        `INSERT INTO uia_session (session_id, operation, completed, created_at, outcome)
+         VALUES ('finished', 'POST C/register', '{}', $1::bigint - 1, '{}')`,
+        [begun],
+      ),
+    )
+    await inPortions(MAX_UIA_SESSIONS, (from, to) =>
+      db.tx((tx) =>
+        tx.query(
+          `INSERT INTO uia_session (session_id, operation, address, completed, created_at)
+           SELECT 'of ' || n, 'POST C/register', 'of ' || n, '{}', $1::bigint + n FROM generate_series($2::int, $3::int) n`,
+          [begun, from, to],
+        ),
       ),
     )
     // All were begun a while ago.
