@@ -198,6 +198,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   })
   judgeFirst(app.server, (request, response) => app.routing(request, response))
   app.removeAllContentTypeParsers()
+  // No path knows this method. Without this the framework refuses it for the lack of a content type, before that is found.
+  app.addHttpMethod('QUERY', { overrideExisting: true })
   app.decorateRequest('operation', 'unmatched')
   app.decorateRequest('maxBodyBytes', 0)
   app.decorateRequest('heldBody', undefined)
