@@ -1,3 +1,4 @@
+import { hrtime } from 'node:process'
 import { Worker } from 'node:worker_threads'
 import { nodeProof } from '../../core/signing/node-proof.ts'
 import { NEWS_HEARTBEAT_MS } from '../../domain/limits/cluster.ts'
@@ -25,13 +26,14 @@ export interface VersionThread {
  * So long after the node was last known to have its place, the thread still answers: less than the margin of a lease, so that no other node can
  * serve by then.
  */
-const HELD_MS = 2 * NEWS_HEARTBEAT_MS
+const HELD_NS = 2n * BigInt(NEWS_HEARTBEAT_MS) * 1_000_000n
 const CONNECT_MS = 1_500
 const MAX_HEAD_BYTES = 4_096
+const MAX_WAITING_BYTES = 4_096
 /** It makes no more than a few small objects for each question. */
 const MEMORY = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16 }
 
-/** What is shared: the version, and how long the node has its place, by the clock of the thread in milliseconds. */
+/** What is shared: the version, and how long the node has its place, by `hrtime`, which is the same clock in all threads. */
 const VERSION = 0
 const HELD_UNTIL = 1
 
@@ -39,11 +41,13 @@ const HELD_UNTIL = 1
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { connect } = require('node:net')
+const { hrtime } = require('node:process')
 const shared = workerData
 const sockets = new Map()
 function version() {
   const version = Atomics.load(shared, ${VERSION})
-  return performance.now() < Number(Atomics.load(shared, ${HELD_UNTIL})) ? Number(version) : ${UNKNOWN_VERSION}
+  // In this order: if the node has its place after that was read, it had it then.
+  return hrtime.bigint() < Atomics.load(shared, ${HELD_UNTIL}) ? Number(version) : ${UNKNOWN_VERSION}
 }
 function open(node, { host, port, request }) {
   const socket = connect({ host, port, noDelay: true })
@@ -56,17 +60,25 @@ function open(node, { host, port, request }) {
     if (sockets.get(node) === socket) sockets.delete(node)
     if (sockets.size === 0) parentPort.close()
   })
+  function answer(questions) {
+    // Who does not read what it asked for.
+    if (questions + socket.writableLength > ${MAX_WAITING_BYTES}) return void socket.destroy()
+    const answers = Buffer.alloc(questions * ${VERSION_BYTES})
+    for (let n = 0; n < questions; n++) answers.writeDoubleLE(version(), n * ${VERSION_BYTES})
+    socket.write(answers)
+  }
   socket.on('data', (chunk) => {
-    if (isOpen) {
-      const answers = Buffer.alloc(chunk.length * ${VERSION_BYTES})
-      for (let n = 0; n < chunk.length; n++) answers.writeDoubleLE(version(), n * ${VERSION_BYTES})
-      socket.write(answers)
+    if (isOpen) return answer(chunk.length)
+    head += chunk.toString('latin1')
+    const end = head.indexOf('\\r\\n\\r\\n')
+    isOpen = end >= 0 && head.startsWith('HTTP/1.1 101 ')
+    if (!isOpen) {
+      if (end >= 0 || head.length > ${MAX_HEAD_BYTES}) socket.destroy()
       return
     }
-    head += chunk.toString('latin1')
-    isOpen = head.endsWith('\\r\\n\\r\\n')
-    if (isOpen && head.startsWith('HTTP/1.1 101 ')) socket.setTimeout(0)
-    else if (isOpen || head.length > ${MAX_HEAD_BYTES}) socket.destroy()
+    socket.setTimeout(0)
+    // The first question may come with the head.
+    if (head.length > end + 4) answer(head.length - end - 4)
   })
   socket.write(request)
 }
@@ -74,7 +86,6 @@ parentPort.on('message', ({ node, to }) => {
   sockets.get(node)?.destroy()
   if (to) open(node, to)
 })
-parentPort.postMessage(performance.now())
 `
 
 export function createVersionThread({
@@ -92,21 +103,15 @@ export function createVersionThread({
   const moved = (): void => void Atomics.add(shared, VERSION, 1n)
   const follower = { room: moved, user: moved, began: moved, moved, missed: moved, ended: moved }
   let thread: Worker | undefined
-  /** How far the clock of the thread is behind the one here, and a little more, so that it counts on the place for no longer than it may. */
-  let behindMs: number | undefined
+  let isClosed = false
 
   function start(): Worker | undefined {
     const unfollow = desk.follow(follower)
     if (unfollow === undefined) return undefined
     // What changed while nobody counted.
     moved()
-    behindMs = undefined
-    Atomics.store(shared, HELD_UNTIL, 0n)
+    beat()
     const started = new Worker(PROGRAM, { eval: true, execArgv: [], workerData: shared, resourceLimits: MEMORY })
-    started.once('message', (now: number) => {
-      behindMs = performance.now() - now
-      beat()
-    })
     started.unref()
     // Without it, this event loop is asked.
     started.on('error', () => {})
@@ -125,8 +130,9 @@ export function createVersionThread({
   }
 
   function beat(): void {
-    if (thread === undefined || behindMs === undefined || !isHeld()) return
-    Atomics.store(shared, HELD_UNTIL, BigInt(Math.floor(performance.now() - behindMs + HELD_MS)))
+    // Read first: the process may be stopped before the next line.
+    const now = hrtime.bigint()
+    if (!isClosed && isHeld()) Atomics.store(shared, HELD_UNTIL, now + HELD_NS)
   }
 
   return {
@@ -134,12 +140,15 @@ export function createVersionThread({
     connect(node, to) {
       const place = placeOf(to.address)
       const request = requestOf(versionPath(to.word))
+      if (isClosed) return
       thread ??= start()
       thread?.postMessage({ node, to: { ...place, request } })
     },
     disconnect: (node) => thread?.postMessage({ node }),
     beat,
     close() {
+      // Another node may serve at once.
+      isClosed = true
       Atomics.store(shared, HELD_UNTIL, 0n)
       void thread?.terminate()
     },
