@@ -14,8 +14,23 @@ export const WITHOUT_NODES: Readonly<Record<string, string>> = {
 
 const SERVER = 'support/server.ts'
 /** Of the files of `npm run test:long`, those that take seconds. */
-const TAKES_SECONDS =
-  /^(backup\/(power-loss|signed)|console\/hostile|contact\/remote-identity-server|federation\/hostile\/(calls|invitations)|http\/no-oracle|identity\/lookup\/pepper-rotation|peers\/(history|partial-join|policy-servers)|rooms\/malformed\/client|sso\/attacks|sync\/sliding\/(bad-input|bounds))\.long\.test\.ts$/
+const TAKES_SECONDS = new RegExp(
+  `^(${[
+    'accounts/account/fallback-pages',
+    'backup/(power-loss|signed)',
+    'console/(german|hostile)',
+    'contact/(pages|remote-identity-server)',
+    'e2e/identity-story',
+    'federation/hostile/(calls|invitations)',
+    'http/no-oracle',
+    'identity/lookup/pepper-rotation',
+    'moderation/policy-lists',
+    'peers/(history|partial-join|policy-servers)',
+    'rooms/malformed/client',
+    'sso/(attacks|proof)',
+    'sync/sliding/(bad-input|bounds)',
+  ].join('|')})\\.long\\.test\\.ts$`,
+)
 
 /** Test files that start a server in their own process, by themselves or by what they import. From the root of the project. */
 export function filesThatStartServers(): readonly string[] {

@@ -7,7 +7,7 @@ const TAKES_MINUTES =
   /\/test\/(moderation\/wave|sync\/sliding\/killed-|backup\/(killed|log-holes|point-in-time))[\w-]*\.long\.test/
 /** The longest of those that take seconds: on a new clone, most of these small files would begin late, and some alone at the end. */
 const TAKES_SECONDS =
-  /\/test\/(cli\/(serve\/(serve|own-database)|rooms\/room)|push\/(mails|push-out)|sso\/proof|moderation\/(policy-lists|list-acls)|appservices\/events-out|admin\/rooms\/history-purge|accounts\/actors)\.test/
+  /\/test\/(cli\/(serve\/(serve|own-database)|rooms\/room)|push\/(mails|push-out)|moderation\/list-acls|appservices\/events-out|admin\/rooms\/history-purge|accounts\/actors)\.test/
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
