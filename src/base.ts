@@ -26,7 +26,6 @@ import type { Services } from './domain/services.ts'
 import type { SyncDesk } from './domain/standby/sync-desk.ts'
 import { planTimelines } from './domain/sync/first/warm.ts'
 import type { Tracing } from './domain/tracing.ts'
-
 import { createUsers } from './domain/users.ts'
 import { openOutbound } from './outbound/outbound.ts'
 import { createKeyFetcher } from './outbound/server-keys.ts'

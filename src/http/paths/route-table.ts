@@ -25,7 +25,7 @@ export interface FoundPlace {
 export interface RouteTable {
   readonly endpoints: readonly Pick<Place, 'number' | 'endpoint' | 'list'>[]
   readonly known: KnownPaths
-  /** @throws ProtocolError if a parameter is too long */
+  /** @throws ProtocolError if the path or a parameter is too long */
   find(method: string, url: string): FoundPlace | undefined
 }
 
@@ -33,6 +33,8 @@ type Lists = readonly (readonly Endpoint[])[]
 
 /** Every identifier fits in 255 bytes; each byte may be percent-encoded. */
 const MAX_PARAM_CHARS = 2048
+/** More than the longest identifiers make. A longer path is not looked up: to decode 64 KiB of escapes takes milliseconds. */
+const MAX_PATH_CHARS = 16_384
 
 const tables: { readonly lists: Lists; readonly table: RouteTable }[] = []
 
@@ -69,12 +71,19 @@ function makeTable(lists: Lists): RouteTable {
     endpoints: numbered,
     known,
     find(method, url) {
+      if (isLong(url)) throw new ProtocolError('M_INVALID_PARAM', 'The path is too long.')
       const found = router.find(method as 'GET', url)
       if (found === null) return undefined
       if (found.store === null) throw new ProtocolError('M_INVALID_PARAM', 'A part of the path is too long.')
       return { place: found.store, params: found.params as PathParams }
     },
   }
+}
+
+function isLong(url: string): boolean {
+  if (url.length <= MAX_PATH_CHARS) return false
+  const query = url.indexOf('?')
+  return query === -1 || query > MAX_PATH_CHARS
 }
 
 const UNUSED = (): void => {}

@@ -48,3 +48,11 @@ test('a parameter has no more characters than any identifier can have', () => {
   expect(table.find('GET', pathOf(2_048))?.params.roomId).toHaveLength(2_048)
   expect(() => table.find('GET', pathOf(2_049))).toThrow('too long')
 })
+
+test('a path that is longer than any is not looked up, however long the query may be', () => {
+  const table = routeTableOf([rooms])
+  expect(table.find('GET', `/${'x/'.repeat(8_191)}x`)).toBeUndefined()
+  expect(() => table.find('GET', `/${'x/'.repeat(8_192)}`)).toThrow('The path is too long.')
+  expect(() => table.find('GET', `/_matrix/client/v3/rooms/${'%25'.repeat(20_000)}/state?x=1`)).toThrow('too long')
+  expect(table.find('GET', `/_matrix/client/v3/rooms/!a/state?${'x'.repeat(60_000)}`)?.params.roomId).toBe('!a')
+})
