@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { endpoint } from '../../../src/http/endpoint.ts'
-import { routeTableOf } from '../../../src/http/paths/route-table.ts'
+import { LOOKUPS_BEFORE_COMPILING, routeTableOf } from '../../../src/http/paths/route-table.ts'
 
 const OPEN = { auth: 'none' } as const
 const rooms = [
@@ -47,6 +47,23 @@ test('a parameter has no more characters than any identifier can have', () => {
   const pathOf = (length: number) => `/_matrix/client/v3/rooms/${'x'.repeat(length)}/state`
   expect(table.find('GET', pathOf(2_048))?.params.roomId).toHaveLength(2_048)
   expect(() => table.find('GET', pathOf(2_049))).toThrow('too long')
+})
+
+test('finds the same once it is compiled', () => {
+  const table = routeTableOf([newest, rooms])
+  const find = (url: string) => {
+    try {
+      return table.find('GET', url)
+    } catch (error) {
+      return error
+    }
+  }
+  const paths = ['v3/newest', 'v4/newest', 'r0/rooms/!a%2Fb/state/?x=1', '%zz', `v3/rooms/${'x'.repeat(2_049)}/state`]
+  const findAll = () => paths.map((path) => find(`/_matrix/client/${path}`))
+  const before = findAll()
+  expect(before[2]).toMatchObject({ place: { list: 1 }, params: { roomId: '!a/b' } })
+  for (let lookup = 0; lookup < LOOKUPS_BEFORE_COMPILING; lookup++) find('/_matrix/client/v3/newest')
+  expect(findAll()).toEqual(before)
 })
 
 test('a path that is longer than any is not looked up, however long the query may be', () => {
