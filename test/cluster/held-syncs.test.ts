@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { MAX_HELD_SYNCS_PER_DEVICE } from '../../src/domain/limits.ts'
 import { deviceMaker } from '../keys/key-maker.ts'
@@ -76,7 +77,12 @@ const call = (by: Account, method: string, path: string, body: Json = {}) =>
   api.call(method, path, { token: by.token, body })
 const say = (text: string) => sendText(api, alice.token, room, `say${++count}`, text)
 
+/** Threads that were begun in this process. */
+const threads: Worker[] = []
+const begun = (thread: Worker) => void threads.push(thread)
+
 beforeAll(async () => {
+  process.on('worker', begun)
   server = await startServer({}, { hasStandby: true })
   api = openApi(server.baseUrl)
   servingIds = idsOf(await fetch(`${server.baseUrl}/_matrix/client/versions`))
@@ -90,6 +96,7 @@ beforeAll(async () => {
   await waitUntil('it follows the node that serves', async () => (await sync(bob.token, `since=${since}`)).isOwn)
 })
 afterAll(async () => {
+  process.off('worker', begun)
   await api.close()
   await server.close()
 })
@@ -204,6 +211,43 @@ const NEWS: readonly (readonly [string, () => Promise<unknown>, (body: Json) => 
     (body) => Object.keys(body.rooms.join)[0],
   ],
 ]
+
+describe('a sync that does not wait', () => {
+  beforeAll(async () => {
+    // Whoever does not wait is answered with the help of a thread, which is begun for it.
+    const since = await upToDate(bob)
+    await waitUntil('the thread', async () => (await sync(bob.token, `since=${since}`)).isOwn && threads.length > 0)
+  })
+
+  it.each(NEWS)('has %s at once after it was acknowledged', async (_, act, shown) => {
+    const since = await upToDate(bob)
+    for (let times = 0; times < 2; times++)
+      expect(await sync(bob.token, `since=${since}`)).toMatchObject({ isOwn: true })
+    await act()
+    const { body } = await sync(bob.token, `since=${since}&timeout=0`)
+    expect(shown(body)).toBeDefined()
+  })
+
+  it.each([
+    [
+      'presence of one who shares no room',
+      (by: Account) => call(by, 'PUT', `/presence/${enc(by.userId)}/status`, { presence: 'online' }),
+    ],
+    [
+      'a message to no device',
+      (by: Account) =>
+        call(by, 'PUT', '/sendToDevice/org.example/t', { messages: { [by.userId]: { NONE: { a: 1 } } } }),
+    ],
+  ])('goes on from after %s, which wakes nobody', async (what, act) => {
+    const alone = await register(api, `alone_${what.length}`)
+    const since = await upToDate(bob)
+    for (let times = 0; times < 2; times++) await sync(bob.token, `since=${since}`)
+    await act(alone)
+    const { next_batch } = (await sync(bob.token, `since=${since}&timeout=0`)).body
+    expect(next_batch).not.toBe(since)
+    expect(next_batch).toBe((await api.call('GET', `/sync?since=${since}`, { token: bob.token })).next_batch)
+  })
+})
 
 const newest = async (): Promise<string> =>
   (await api.call('GET', `/rooms/${enc(room)}/messages?dir=b&limit=1`, { token: alice.token })).chunk[0].event_id
