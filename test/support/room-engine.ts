@@ -16,7 +16,7 @@ import { NO_APPSERVICES } from '../../src/domain/rooms/room/appservices-of-room.
 import { openRoomBase, type RoomBase } from '../../src/domain/rooms/room-base-services.ts'
 import { createRoomServices } from '../../src/domain/rooms/room-services.ts'
 import type { Services } from '../../src/domain/services.ts'
-import { createSyncBase } from '../../src/domain/sync/sync-base.ts'
+import { createSyncBase, type SyncBase } from '../../src/domain/sync/sync-base.ts'
 import type { Peers } from '../../src/outbound/peers.ts'
 import { openLedger } from '../../src/store/db/ledger.ts'
 import { NO_NEWS } from './no-news.ts'
@@ -27,6 +27,7 @@ import { ALONE } from './place.ts'
 export interface RoomEngine
   extends Pick<RoomBase, 'registry' | 'partialStateRooms'>,
     Pick<ReceivingServices, 'receiver' | 'processJoin' | 'resync'>,
+    Pick<SyncBase, 'notifier'>,
     Pick<ActingServices, 'resident'> {
   /** As endpoints know them. */
   readonly services: Pick<Services, 'rooms' | 'roomReader' | 'receipts' | 'sync' | 'slidingRequests' | 'slidingSync'>
@@ -94,6 +95,7 @@ export async function openRoomEngine(parts: {
     processJoin: receiving.processJoin,
     resync: receiving.resync,
     resident: acting.resident,
+    notifier: syncBase.notifier,
     services: { rooms: acting.rooms, roomReader, receipts, sync: syncing.sync, ...syncing.sliding },
     close: () => stopAll(rooms.running, log),
   }

@@ -59,6 +59,26 @@ describe('events of those who have not heard of a join', () => {
 })
 
 describe('events that are no part of a room', () => {
+  it('are news for nobody, but followers hear that the stream has moved', async () => {
+    const { forge, state } = await openRoom('quiet')
+    const first = forge.say(CREATOR, 'first')
+    const ban = forge.member(GUEST, 'ban', { sender: CREATOR, prev: [first] })
+    expect(await home.kinds(forge, [first, ban])).toEqual(['accepted', 'accepted'])
+    const heard: string[] = []
+    const hear = (what: string) => () => void heard.push(what)
+    const unfollow = home.server.engine.notifier.follow({
+      room: hear('room'),
+      user: hear('user'),
+      began: hear('began'),
+      missed: hear('missed'),
+      moved: hear('moved'),
+    })
+    const softFailed = forge.say(GUEST, 'too late', { prev: [first], state })
+    expect(await home.kinds(forge, [softFailed])).toEqual(['soft-failed'])
+    unfollow()
+    expect(heard).toEqual(['moved'])
+  })
+
   it('show nowhere', async () => {
     const { forge, roomId, state } = await openRoom('hidden')
     const first = forge.say(CREATOR, 'first')
