@@ -8,8 +8,8 @@ import { NODE_PROOF, passedOn } from './node-listener.ts'
 import { placeOf } from './place-of.ts'
 
 /**
- * Tells other nodes at once whether anything has changed here, however busy the event loop is: a number in shared memory grows with every
- * change, before who made it hears that it is done, and a thread says what it is.
+ * Tells other nodes at once whether anything has changed here, however busy the event loop is: the version of all that syncs show is a number
+ * in shared memory that grows with every change, before who made it hears that it is done, and a thread says what it is.
  */
 export interface VersionThread {
   /** The number now; undefined while the thread does not run. */
