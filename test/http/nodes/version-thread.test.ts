@@ -70,8 +70,10 @@ describe('the thread', () => {
       () => follower!.ended(1, undefined),
     ]
     for (const happen of happenings) {
+      thread.beat()
       const before = await ask(socket)
       happen()
+      thread.beat()
       expect([await ask(socket), thread.version()]).toEqual([before + 1, before + 1])
     }
   })
