@@ -123,10 +123,10 @@ export function writeClientEvent(out: JsonBytes, event: RoomEvent, reading: Read
   out.text(rendered.head).text(`${ageAt(event, reading)}${afterAge(event, rendered, reading)}`)
 }
 
-/** The same as text, to be put together with others. */
-export function clientEventText(event: RoomEvent, reading: Reading): string {
+/** The same as text, to be put together with others. @param bundle instead of what the reading bundles with it */
+export function clientEventText(event: RoomEvent, reading: Reading, bundle?: Bundle): string {
   const rendered = event.rendered ?? render(event, NOTHING)
-  return `${rendered.head}${ageAt(event, reading)}${afterAge(event, rendered, reading)}`
+  return `${rendered.head}${ageAt(event, reading)}${afterAge(event, rendered, reading, bundle)}`
 }
 
 /** An event in the client format, cut at the one place that changes as time passes. */
@@ -181,9 +181,9 @@ function bundleText({ edit, thread, references }: Bundle, root: RoomEvent, readi
   const { now, tokenNid, earlierTokens, userNid, roomId, leaveOpen } = reading
   const within: Reading = { now, tokenNid, earlierTokens, userNid, roomId, leaveOpen }
   const parts: string[] = []
-  if (edit) parts.push(`"m.replace":${bundledText(edit, undefined, within)}`)
+  if (edit) parts.push(`"m.replace":${clientEventText(edit, within)}`)
   if (thread) {
-    const latest = bundledText(thread.latest, thread.bundle, within)
+    const latest = clientEventText(thread.latest, within, thread.bundle)
     const participated = leaveOpen?.({ kind: 'thread', rootNid: root.nid }) ?? thread.participated
     const counts = `"count":${thread.replies},"current_user_participated":${participated}`
     parts.push(`"m.thread":{"latest_event":${latest},${counts}}`)
@@ -193,11 +193,6 @@ function bundleText({ edit, thread, references }: Bundle, root: RoomEvent, readi
     parts.push(`"m.reference":${JSON.stringify({ chunk })}`)
   }
   return `{${parts.join(',')}}`
-}
-
-function bundledText(event: RoomEvent, bundle: Bundle | undefined, reading: Reading): string {
-  const rendered = event.rendered ?? render(event, NOTHING)
-  return `${rendered.head}${ageAt(event, reading)}${afterAge(event, rendered, reading, bundle)}`
 }
 
 const NOTHING: ReadonlyMap<number, RoomEvent> = new Map()
