@@ -113,9 +113,9 @@ describe('the thread', () => {
     const socket = await accept()
     thread.close()
     thread.beat()
-    const closed = new Promise((resolve) => socket.once('close', resolve))
-    const heard = await Promise.race([ask(socket).catch(() => undefined), closed])
-    expect(heard ?? UNKNOWN_VERSION).toBe(UNKNOWN_VERSION)
+    const closed = new Promise((resolve) => socket.once('close', () => resolve(UNKNOWN_VERSION)))
+    const heard = await Promise.race([ask(socket).catch(() => UNKNOWN_VERSION), closed])
+    expect(heard).toBe(UNKNOWN_VERSION)
     await closed
     call()
     await waitUntil('the end of the thread', () => followers.size === 0)
