@@ -1,5 +1,19 @@
+import type { JsonObject } from '../json.ts'
 import { endOfValue } from '../json-slices.ts'
 import { STICKY } from './sticky.ts'
+
+const TEXT = String.raw`"[^"\\]*"`
+const LIST = String.raw`\[(?:${TEXT}(?:,${TEXT})*)?\]`
+/** What stands before the content of most events, and what after it: each member that servers write, and no other. */
+const BEFORE_CONTENT = new RegExp(String.raw`\{"auth_events":${LIST},"content":`, 'y')
+const AFTER_CONTENT = new RegExp(
+  [
+    String.raw`,"depth":\d+,"hashes":\{"sha256":${TEXT}\}(?:,"origin":${TEXT})?,"origin_server_ts":(\d+),"prev_events":${LIST}`,
+    String.raw`(?:,"room_id":${TEXT})?,"sender":(${TEXT}),"signatures":\{${TEXT}:\{${TEXT}:${TEXT}\}\}`,
+    String.raw`(?:,"state_key":(${TEXT}))?,"type":${TEXT}\}$`,
+  ].join(''),
+  'y',
+)
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -25,6 +39,29 @@ export interface MemberTexts {
  * @returns undefined for a text that is not canonical, or lacks one of these members: parse it
  */
 export function memberTexts(json: string): MemberTexts | undefined {
+  return usualTexts(json) ?? textsByMember(json)
+}
+
+/** The same of an event that has the usual members only: the engine matches it as a whole, in a third of the time. */
+function usualTexts(json: string): MemberTexts | undefined {
+  BEFORE_CONTENT.lastIndex = 0
+  if (!BEFORE_CONTENT.test(json)) return undefined
+  const from = BEFORE_CONTENT.lastIndex
+  const to = endOfValue(json, from)
+  if (to === -1) return undefined
+  AFTER_CONTENT.lastIndex = to
+  const found = AFTER_CONTENT.exec(json)
+  if (found === null) return undefined
+  return {
+    content: json.slice(from, to),
+    sender: found[2]!,
+    originServerTs: found[1]!,
+    stateKey: found[3],
+    isPlain: true,
+  }
+}
+
+function textsByMember(json: string): MemberTexts | undefined {
   let content: string | undefined
   let sender: string | undefined
   let originServerTs: string | undefined
@@ -67,4 +104,10 @@ export function memberTexts(json: string): MemberTexts | undefined {
     at = to + 1
   }
   return undefined
+}
+
+/** The parsed content of an event, without the rest of it. */
+export function contentIn(json: string): JsonObject {
+  const texts = memberTexts(json)
+  return texts ? JSON.parse(texts.content) : JSON.parse(json).content
 }

@@ -30,6 +30,41 @@ test('finds the members of an event, and nothing inside them', () => {
   expect(memberTexts(encodeCanonical({ ...base, 'org.other': [{ a: [] }], zzz: null }))?.isPlain).toBe(true)
 })
 
+const USUAL: readonly object[] = [
+  {},
+  { state_key: '' },
+  { state_key: '@a:b', content: { membership: 'join', displayname: 'a"\\}' } },
+  { state_key: 'a"' },
+  { auth_events: [], prev_events: ['$a'] },
+  { auth_events: [['$a:b', { sha256: 'x' }]], prev_events: [['$a:b', { sha256: 'x' }]] },
+  { auth_events: ['"],"content":{"body":"forged"},"depth":1'] },
+  { content: {} },
+  { content: { a: '},"depth":1,"hashes":{"sha256":"x"},"origin_server_ts":1' } },
+  { content: { b: { depth: 1, hashes: { sha256: 'x' }, sender: '@victim:b' } } },
+  { origin: 'b' },
+  { room_id: undefined },
+  { depth: -1 },
+  { origin_server_ts: -1 },
+  { hashes: { sha256: 'x', sha1: 'y' } },
+  { hashes: { sha256: 'x"},"origin_server_ts":1,"sender":"@victim:b"' } },
+  { signatures: {} },
+  { signatures: { a: { 'ed25519:1': 'x' }, b: { 'ed25519:1': 'y', 'ed25519:2': 'z' } } },
+  { signatures: { b: { 'ed25519:1': { sender: '@victim:b' } } } },
+  { unsigned: { age: 5 } },
+  { prev_state: [], sender: '@"a:b' },
+  { type: 'with "quotes"' },
+  { zzz: { type: 'm.other', sender: '@victim:b' } },
+]
+
+test.each(USUAL)('is what the parser finds: %j', (members) => {
+  const event = JSON.parse(JSON.stringify({ ...base, ...members }))
+  const { content, sender, originServerTs, stateKey, isPlain } = memberTexts(encodeCanonical(event))!
+  expect(JSON.parse(content)).toEqual(event.content)
+  expect([JSON.parse(sender), JSON.parse(originServerTs)]).toEqual([event.sender, event.origin_server_ts])
+  expect(stateKey === undefined ? undefined : JSON.parse(stateKey)).toBe(event.state_key)
+  expect(isPlain).toBe(true)
+})
+
 test('a redaction and a sticky event are not plain', () => {
   expect(memberTexts(encodeCanonical({ ...base, redacts: '$a' }))?.isPlain).toBe(false)
   expect(memberTexts(encodeCanonical({ ...base, msc4354_sticky: { duration_ms: 1 } }))?.isPlain).toBe(false)

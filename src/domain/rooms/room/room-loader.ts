@@ -1,5 +1,5 @@
 import { displayNameOf } from '../../../core/event/content.ts'
-import type { Pdu } from '../../../core/event/format.ts'
+import { contentIn } from '../../../core/event/member-texts.ts'
 import { type ServerName, serverOf } from '../../../core/ids.ts'
 import { integerOf } from '../../../core/large-integers.ts'
 import { roomVersion } from '../../../core/room-version.ts'
@@ -53,7 +53,7 @@ export function createRoomLoader({ db, events, serverName, partialStateRooms }: 
     )
     for (const { room_nid, user_nid, user_id, changed_at, json } of members) {
       if (serverOf(user_id) !== serverName) continue
-      const displayName = displayNameOf(JSON.parse(json) as Pdu)
+      const displayName = displayNameOf({ content: contentIn(json) })
       const member = { userNid: user_nid, userId: user_id, displayName, since: changed_at }
       read.get(room_nid)?.localMembers.set(user_nid, member)
     }
