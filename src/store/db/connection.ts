@@ -24,9 +24,14 @@ function statementName(text: string): string {
 /** After this time without an answer the database counts as away. Milliseconds. */
 const ANSWER_TIMEOUT_MS = 8_000
 
+/** Lists of numbers as Postgres writes them: the driver would quote each number. */
+function asParameter(value: unknown): unknown {
+  return Array.isArray(value) && value.every(Number.isFinite) ? `{${value.join(',')}}` : value
+}
+
 /** A query for the driver. A `patient` one has no timeout of ours: scans may take as long as the server allows. */
 export function prepared(text: string, values: Values, patient = false): TimedQuery {
-  const query = { name: statementName(text), text, values: values as unknown[] }
+  const query = { name: statementName(text), text, values: values.map(asParameter) }
   return patient ? query : { ...query, query_timeout: ANSWER_TIMEOUT_MS }
 }
 

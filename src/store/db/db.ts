@@ -12,7 +12,7 @@ import {
 import { openReplicas, type Replicas, type ReplicasOptions } from './replicas.ts'
 import { WIRE_TYPES } from './wire-types.ts'
 
-export { DiskFull, type Reader } from './connection.ts'
+export { DiskFull, type Reader, type Values } from './connection.ts'
 
 declare const transactional: unique symbol
 

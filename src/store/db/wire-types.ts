@@ -24,7 +24,7 @@ const VOID = 2278
 const asText = (text: string): string => text
 
 /** `{1,2,3}`; no array here holds NULL. */
-const asNumbers = (text: string): number[] => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number))
+const asNumbers = (text: string): number[] => JSON.parse(`[${text.slice(1, -1)}]`)
 
 const READERS = new Map<number, (text: string) => unknown>([
   [BOOL, (text) => text === 't'],
