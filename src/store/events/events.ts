@@ -1,5 +1,5 @@
 import type { EventId } from '../../core/ids.ts'
-import type { Reader } from '../db/db.ts'
+import type { Reader, Values } from '../db/db.ts'
 
 // Tables: event, event_gap, early_redaction; read: restore_epoch
 
@@ -37,9 +37,55 @@ export interface EventRow {
   readonly json: string
 }
 
-export const EVENT_COLUMNS = `event_nid, room_nid, room_pos, sender_nid, origin_server_ts, notifiable, replaces_nid, redacted_by,
-  txn_token, state_chain, state_seq, key_id, event_id, type, txn_id, standing, reason, stream_pos, current_chain, current_seq,
-  auth_nids, auth_content, has_relations, json`
+/** What a query selects of `event` for `unpackEvent`. */
+export const EVENT_COLUMNS = `concat('[', event_nid, ',', room_nid, ',', coalesce(room_pos::text, 'null'), ',', sender_nid, ',',
+  origin_server_ts, ',', notifiable, ',', coalesce(replaces_nid::text, 'null'), ',', coalesce(redacted_by::text, 'null'), ',',
+  coalesce(txn_token::text, 'null'), ',', state_chain, ',', state_seq, ',', coalesce(key_id::text, 'null'), ',',
+  coalesce(stream_pos::text, 'null'), ',', coalesce(current_chain::text, 'null'), ',', coalesce(current_seq::text, 'null'), ',',
+  has_relations::int, ']') AS numbers, event_id, type, txn_id, standing, reason, auth_nids, auth_content, json`
+
+/** An event as `EVENT_COLUMNS` gives it. The driver reads one list of numbers in a third of the time that it takes for as many columns. */
+export interface PackedEventRow
+  extends Pick<
+    EventRow,
+    'event_id' | 'type' | 'txn_id' | 'standing' | 'reason' | 'auth_nids' | 'auth_content' | 'json'
+  > {
+  readonly numbers: string
+}
+
+export function unpackEvent(row: PackedEventRow): EventRow {
+  const numbers = JSON.parse(row.numbers)
+  return {
+    event_nid: numbers[0],
+    room_nid: numbers[1],
+    room_pos: numbers[2],
+    sender_nid: numbers[3],
+    origin_server_ts: numbers[4],
+    notifiable: numbers[5],
+    replaces_nid: numbers[6],
+    redacted_by: numbers[7],
+    txn_token: numbers[8],
+    state_chain: numbers[9],
+    state_seq: numbers[10],
+    key_id: numbers[11],
+    event_id: row.event_id,
+    type: row.type,
+    txn_id: row.txn_id,
+    standing: row.standing,
+    reason: row.reason,
+    stream_pos: numbers[12],
+    current_chain: numbers[13],
+    current_seq: numbers[14],
+    auth_nids: row.auth_nids,
+    auth_content: row.auth_content,
+    has_relations: numbers[15] === 1,
+    json: row.json,
+  }
+}
+
+async function readEvents(reader: Reader, text: string, values: Values): Promise<EventRow[]> {
+  return (await reader.query<PackedEventRow>(text, values)).map(unpackEvent)
+}
 
 /** Each writer owns this many numbers, beginning at its index times this. */
 export const WRITER_SPAN = 2 ** 48
@@ -58,7 +104,7 @@ export async function lastPosition(reader: Reader, writer: number): Promise<numb
 
 /** The events with these numbers, in no particular order; unknown numbers are left out. */
 export function getEvents(reader: Reader, eventNids: readonly number[]): Promise<EventRow[]> {
-  return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_nid = ANY($1::bigint[])`, [eventNids])
+  return readEvents(reader, `SELECT ${EVENT_COLUMNS} FROM event WHERE event_nid = ANY($1::bigint[])`, [eventNids])
 }
 
 /**
@@ -70,7 +116,8 @@ export async function getEventsWithin(
   eventNids: readonly number[],
   maxBytes: number,
 ): Promise<{ readonly rows: readonly EventRow[]; readonly left: readonly number[] }> {
-  const rows = await reader.query<EventRow>(
+  const rows = await readEvents(
+    reader,
     `SELECT ${EVENT_COLUMNS} FROM (
        SELECT *, sum(octet_length(json)) OVER (ORDER BY event_nid) - octet_length(json) AS bytes_before
        FROM event WHERE event_nid = ANY($1::bigint[])) AS measured
@@ -82,7 +129,7 @@ export async function getEventsWithin(
 }
 
 export function getEventsById(reader: Reader, eventIds: readonly string[]): Promise<EventRow[]> {
-  return reader.query<EventRow>(`SELECT ${EVENT_COLUMNS} FROM event WHERE event_id = ANY($1::text[])`, [eventIds])
+  return readEvents(reader, `SELECT ${EVENT_COLUMNS} FROM event WHERE event_id = ANY($1::text[])`, [eventIds])
 }
 
 /** The ids of many events, by number. */
@@ -111,7 +158,8 @@ export function getTimelineBackwards(
   upTo: number,
   limit: number,
 ): Promise<EventRow[]> {
-  return reader.query<EventRow>(
+  return readEvents(
+    reader,
     `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 AND room_pos <= $3
      ORDER BY room_pos DESC LIMIT $4`,
     [roomNid, after, upTo, limit],
@@ -126,7 +174,8 @@ export function getTimelineForwards(
   upTo: number,
   limit: number,
 ): Promise<EventRow[]> {
-  return reader.query<EventRow>(
+  return readEvents(
+    reader,
     `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos > $2 AND room_pos <= $3
      ORDER BY room_pos ASC LIMIT $4`,
     [roomNid, after, upTo, limit],
@@ -135,7 +184,8 @@ export function getTimelineForwards(
 
 /** The newest `limit` events of each room, newest first within a room: one round trip for a whole initial sync. */
 export function getRecentTimelines(reader: Reader, roomNids: readonly number[], limit: number): Promise<EventRow[]> {
-  return reader.query<EventRow>(
+  return readEvents(
+    reader,
     `SELECT recent.* FROM unnest($1::bigint[]) AS wanted (nid)
      CROSS JOIN LATERAL (SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = wanted.nid AND room_pos IS NOT NULL
        ORDER BY room_pos DESC LIMIT $2) recent`,
@@ -187,7 +237,7 @@ export function nearestEvents(
     direction === 'f'
       ? `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts >= $2 ORDER BY room_pos ASC LIMIT $3`
       : `SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = $1 AND room_pos IS NOT NULL AND origin_server_ts <= $2 ORDER BY room_pos DESC LIMIT $3`
-  return reader.query<EventRow>(text, [roomNid, ts, limit])
+  return readEvents(reader, text, [roomNid, ts, limit])
 }
 
 /** The auth edges of all events of a room that may be in a state or an auth chain, so that cited ones come first. */

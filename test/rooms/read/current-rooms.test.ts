@@ -46,7 +46,7 @@ function roomsWith(betweenReads: () => Promise<unknown> = async () => undefined,
         loads++
         await betweenReads()
       }
-      if (text.includes('notifiable_now')) looks++
+      if (text.includes(') AS news')) looks++
       return rows
     },
   }

@@ -116,7 +116,7 @@ export function createCurrentRooms<View>(parts: CurrentRoomParts<View>): (roomId
   async function readNews(known: CurrentRoom<View>): Promise<boolean> {
     const { era, room } = known
     const news = await readRoomNews(db, room.nid, room.committed.pos, MAX_EVENTS_MOVED_ON + 1)
-    if (db.era() !== era || !(await moveOn(known, news, serverName))) return false
+    if (news === undefined || db.era() !== era || !(await moveOn(known, news, serverName))) return false
     copies.grown(room.nid, known)
     return true
   }

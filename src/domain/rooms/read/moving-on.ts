@@ -3,7 +3,7 @@ import { isUserId, type ServerName, serverOf, type UserId } from '../../../core/
 import { integerOf } from '../../../core/large-integers.ts'
 import { getState, setState } from '../../../core/state/trie.ts'
 import type { EventRow } from '../../../store/events/events.ts'
-import type { RoomNewsRow } from '../../../store/rooms/room-news.ts'
+import type { RoomNews } from '../../../store/rooms/room-news.ts'
 import { MAX_EVENTS_MOVED_ON } from '../../limits/cluster.ts'
 import type { EventCache } from '../room/event-cache.ts'
 import type { Extremity, Head, StateChange } from '../room/head.ts'
@@ -21,17 +21,15 @@ export interface RoomCopy {
  * Brings a copy of a room up to date, if nothing but new events came to it. Each write of a room raises the version of its head by one for
  * each of its new events, and by at least one. So if as many events came as the version was raised by, nothing else was written.
  *
- * @param rows the room and its newer events, as they were at one moment
  * @returns false if the copy must be read anew; then it is as it was
  */
 export async function moveOn(
   { room, events }: RoomCopy,
-  rows: readonly RoomNewsRow[],
+  { room: now, events: rows }: RoomNews,
   serverName: ServerName,
 ): Promise<boolean> {
-  const [now] = rows
   const from = room.committed
-  if (now === undefined || (now.purged_to ?? Number.NEGATIVE_INFINITY) !== room.purgedTo) return false
+  if ((now.purged_to ?? Number.NEGATIVE_INFINITY) !== room.purgedTo) return false
   const count = now.head_version - from.version
   if (count === 0) return true
   if (count > MAX_EVENTS_MOVED_ON || rows.length !== count || !rows.every(isPlain)) return false
@@ -39,7 +37,7 @@ export async function moveOn(
   const extremities = extremitiesOf(room, now.extremities, fresh)
   const changes = changesOf(room, fresh)
   if (extremities === undefined || changes === undefined || fresh.at(-1)?.pos !== now.last_pos) return false
-  if (now.chain_now !== from.chain || now.seq_now !== from.seq + changes.length) return false
+  if (now.state_chain !== from.chain || now.state_seq !== from.seq + changes.length) return false
   const members = await membersOf({ room, events }, fresh, serverName)
   if (members === undefined) return false
 
@@ -52,11 +50,11 @@ export async function moveOn(
     depth: integerOf(BigInt(now.depth)),
     pos: now.last_pos,
     nid: now.last_nid,
-    notifiable: now.notifiable_now,
+    notifiable: now.notifiable,
     chain: from.chain,
-    seq: now.seq_now,
+    seq: now.state_seq,
     state,
-    tip: Math.max(from.tip, now.seq_now),
+    tip: Math.max(from.tip, now.state_seq),
     lastChain: from.lastChain,
   }
   for (const event of fresh) {
@@ -71,8 +69,8 @@ export async function moveOn(
 }
 
 /** Redactions change other events; what came late, was refused, or was redacted early is not at the tip of the room. */
-function isPlain(row: RoomNewsRow): row is RoomNewsRow & EventRow {
-  if (row.event_nid === null || row.standing !== null || row.redacted_by !== null) return false
+function isPlain(row: EventRow): boolean {
+  if (row.standing !== null || row.redacted_by !== null) return false
   return row.type !== 'm.room.redaction' && (row.stream_pos ?? 0) >= 0
 }
 
