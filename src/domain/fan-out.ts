@@ -19,12 +19,12 @@ type By = Pick<Requester, 'userNid' | 'isGuest' | 'isUnlimited'>
 /** Limits the requests to other servers that one request of a user causes. */
 export interface FanOut {
   /**
-   * Which servers of these users a request may reach: those that share a room with the requester, and a few others. Each server counts
+   * Which servers of these users a request may ask: those that share a room with the requester, and a few others. Each server counts
    * against the requester's allowance.
    */
   admit(by: By, userIds: readonly UserId[]): Promise<ReadonlySet<ServerName>>
   /**
-   * The same for a request that must reach all of the servers or none.
+   * The same for a request that tells all of the servers something, or none.
    *
    * @throws ProtocolError `M_TOO_LARGE`, `M_LIMIT_EXCEEDED`
    */
@@ -108,7 +108,7 @@ export function createFanOut(parts: {
   return {
     async admit(by, userIds) {
       const servers = await sorted(by, userIds)
-      const admitted = KINDS.flatMap((kind) => take(by, kind, servers[kind].slice(0, capsOf(by)[kind].perRequest)))
+      const admitted = KINDS.flatMap((kind) => take(by, kind, servers[kind].slice(0, capsOf(by)[kind].asked)))
       const refused = servers.neighbours.length + servers.strangers.length - admitted.length
       if (refused > 0) bounds.reached('fan-out', refused)
       return new Set(admitted)
@@ -120,8 +120,8 @@ export function createFanOut(parts: {
         return error
       }
       for (const kind of KINDS) {
-        const { perRequest } = capsOf(by)[kind]
-        if (servers[kind].length > perRequest) throw refused(tooMany(kind, perRequest))
+        const { told } = capsOf(by)[kind]
+        if (servers[kind].length > told) throw refused(tooMany(kind, told))
       }
       if (isUnlimited(by)) return
       for (const kind of KINDS) {
@@ -159,9 +159,9 @@ export function createFanOut(parts: {
   }
 }
 
-function tooMany(kind: Kind, perRequest: number): ProtocolError {
+function tooMany(kind: Kind, most: number): ProtocolError {
   const which = kind === 'strangers' ? 'servers that share no room with you' : 'servers'
-  return new ProtocolError('M_TOO_LARGE', `One call may reach ${perRequest} ${which}. Spread it over several.`)
+  return new ProtocolError('M_TOO_LARGE', `One call may reach ${most} ${which}. Spread it over several.`)
 }
 
 function notNow(retry_after_ms: number): ProtocolError {
