@@ -14,7 +14,7 @@ FROM ${BASE}
 # new objects, so that it is not moved twice (docs/deploying.md).
 ENV NODE_ENV=production \
     MALLOC_ARENA_MAX=1 \
-    NODE_OPTIONS=--max-semi-space-size=32 \
+    NODE_OPTIONS="--max-semi-space-size=32 --v8-pool-size=1" \
     HEARTH__DATA_DIR=/data \
     HEARTH__LISTEN__HOST=0.0.0.0 \
     HEARTH__LOG__FORMAT=json
