@@ -120,8 +120,8 @@ export function createFanOut(parts: {
         return error
       }
       for (const kind of KINDS) {
-        const { told } = capsOf(by)[kind]
-        if (servers[kind].length > told) throw refused(tooMany(kind, told))
+        const { sent } = capsOf(by)[kind]
+        if (servers[kind].length > sent) throw refused(tooMany(kind, sent))
       }
       if (isUnlimited(by)) return
       for (const kind of KINDS) {

@@ -232,17 +232,17 @@ export const MAX_KEYS_PER_CLAIM = 20_000
 export const MAX_SIGNED_KEYS_PER_UPLOAD = 500
 /**
  * Other servers that a user may reach: in one request, after a rest, and in the long run. `strangers` share no room with the user. A server
- * that is asked takes a millisecond of the event loop, even if it does not answer; one that is told something takes a row.
+ * that is asked takes a millisecond of the event loop, even if it does not answer; one that something is sent to takes a row.
  */
 export const FAN_OUT_CAPS = {
   user: {
-    neighbours: { asked: 500, told: 1_000, burst: 4_000, perSecond: 50 },
-    strangers: { asked: 10, told: 10, burst: 100, perSecond: 1 / 30 },
+    neighbours: { asked: 500, sent: 1_000, burst: 4_000, perSecond: 50 },
+    strangers: { asked: 10, sent: 10, burst: 100, perSecond: 1 / 30 },
     atOnce: 64,
   },
   guest: {
-    neighbours: { asked: 100, told: 100, burst: 200, perSecond: 5 },
-    strangers: { asked: 3, told: 3, burst: 10, perSecond: 1 / 300 },
+    neighbours: { asked: 100, sent: 100, burst: 200, perSecond: 5 },
+    strangers: { asked: 3, sent: 3, burst: 10, perSecond: 1 / 300 },
     atOnce: 8,
   },
 } as const

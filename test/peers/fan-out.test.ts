@@ -79,7 +79,7 @@ test('A2: a message to devices on many servers of strangers is refused, and noth
 test('A2: servers that share a room are asked and sent to in larger numbers, within a cap', async () => {
   const alice = await person()
   const roomId = await createRoom(api, alice.token, {})
-  const near = dead.names.slice(0, neighbours.told + 5)
+  const near = dead.names.slice(0, neighbours.sent + 5)
   await putIntoRoom((sql, values) => server.database.db.query(sql, values), roomId, near)
   const { failures } = await query(alice, near.slice(0, neighbours.asked + 5))
   expect(statuses(failures)).toEqual({ 503: neighbours.asked, 429: 5 })
@@ -113,9 +113,9 @@ test('A2: guests reach fewer servers', async () => {
 
 test('A2: in the long run a user reaches few servers of strangers, and is told when there are more', async () => {
   const alice = await person()
-  const { told, burst, perSecond } = strangers
-  for (let n = 0; n < burst; n += told) {
-    expect((await send(alice, dead.names.slice(3_000 + n, 3_000 + n + told))).status).toBe(200)
+  const { sent, burst, perSecond } = strangers
+  for (let n = 0; n < burst; n += sent) {
+    expect((await send(alice, dead.names.slice(3_000 + n, 3_000 + n + sent))).status).toBe(200)
   }
   const before = await reached(server.metrics(), 'fan-out')
   const { status, body } = await send(alice, dead.names.slice(4_000, 4_001))
