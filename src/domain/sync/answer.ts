@@ -14,7 +14,7 @@ import { wantedData, writeAccountData } from './account-data-section.ts'
 import { roomsWithEvents } from './active-rooms.ts'
 import { allOf } from './all-of.ts'
 import { type DeviceChanges, deviceChanges, type NeighbourChanges } from './device-changes.ts'
-import { beginState, ROOMS_AT_ONCE, warm } from './first/warm.ts'
+import { ROOMS_AT_ONCE, warm } from './first/warm.ts'
 import { invitedSection } from './invited-room.ts'
 import { joinedSection } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
@@ -211,10 +211,7 @@ function beginRooms(look: Look): Beginning | undefined {
 async function readRooms(look: Look, roomNids: readonly number[]): Beginning {
   if (roomNids.length === 0) return new Map()
   const { by, now, sources } = look
-  const [receipts] = await Promise.all([
-    sources.receipts(by, roomNids, 0, now.ledger),
-    warm(look, roomNids, beginState),
-  ])
+  const [receipts] = await Promise.all([sources.receipts(by, roomNids, 0, now.ledger), warm(look, roomNids, true)])
   return receipts
 }
 

@@ -1,29 +1,40 @@
-import { canonicalAliasOf, membershipOf, roomNameOf } from '../../core/event/content.ts'
+import { membershipOf } from '../../core/event/content.ts'
 import { STICKY } from '../../core/event/sticky.ts'
-import type { UserId } from '../../core/ids.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { diffState, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import { accountDataBetween } from '../../store/accounts/account-data.ts'
-import { getHeroes } from '../../store/rooms/rooms.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import type { Ghost } from '../moderation/shadow-bans.ts'
 import { alwaysJoined, isMarkedFor, loadReferences } from '../rooms/room/client-event.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
-import { firstSectionOf, keepFirst, ownMembers, writeFirstState } from './first/first-sections.ts'
-import type { FirstSection } from './first/readings.ts'
-import { jsonBytes, keepTimeline, partsIn, sharedTimeline, withParts, writeWritten } from './first/timelines.ts'
+import { firstWritten, keepFirst, keepState, ownMembers, writeFirstState } from './first/first-sections.ts'
+import type { FirstState, FirstWritten } from './first/readings.ts'
+import {
+  jsonBytes,
+  keepTimeline,
+  partsIn,
+  sharedTimeline,
+  type TimelineFor,
+  withParts,
+  writeWritten,
+} from './first/timelines.ts'
 import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
 import {
   afterEvents,
   type EventExtras,
   eventList,
+  isSummed,
   lazyMembers,
   loadState,
+  type StateWish,
+  type Summary,
+  sendersOf,
   stateName,
   stateToSend,
+  summaryOf,
   writeEventList,
   writeState,
   writeUnread,
@@ -35,8 +46,6 @@ import { notifiableAt, shownTimeline } from './shown-timeline.ts'
 import { stickyEventsOf } from './sticky-section.ts'
 import { isNewer, type StreamPosition } from './token.ts'
 import type { RoomUnread } from './unread-mark.ts'
-
-const HEROES = 5
 
 /** What is new in a room that the user is in (client-server API, "Joined Room"). Synchronous where another reader has just got the same. */
 export function joinedSection(look: Look, news: RoomNews): Section | Promise<Section | undefined> {
@@ -52,7 +61,7 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const knowing = isNew ? undefined : knownState(look, room)
   const known = knowing instanceof Promise ? await knowing : knowing
   const ghosts = look.sources.shadowBans.ghosts(look.by.userNid, room.nid, look.since?.ledger ?? 0, look.now.ledger)
-  const first = ghosts.length === 0 ? firstSectionOf(look, room) : undefined
+  const first = ghosts.length === 0 ? firstWritten(look, room) : undefined
   const shared = first && (await sharedSection(look, room, news, first))
   if (shared) return shared
   const head = room.committed
@@ -80,7 +89,8 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const summing = isSummedUp ? summaryOf(look, room) : undefined
   const summary = summing instanceof Promise ? await summing : summing
   const heroes = summary?.['m.heroes'] ?? []
-  const wish = { target, known, isFull, timeline: slice.events, heroes }
+  const senders = sendersOf(room, slice.events)
+  const wish = { target, known, isFull, senders, heroes }
   const nids = stateToSend(look, room, wish)
   const loadingState = loadState(look, room, nids)
   const state = loadingState instanceof Promise ? await loadingState : loadingState
@@ -95,10 +105,13 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const counting = look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room))
   const unread = counting instanceof Promise ? await counting : counting
   const section = isFull ? keepFirst(look, room, { head, slice, extras, target, state }) : undefined
-  if (section && ghosts.length + sticky.length === 0) {
-    const parts = partsIn(relations)
-    const members = ownMembers(look, state.events, section.state.senderNids)
-    return writtenSection(look, room, section, { parts, members, beside, summary, unread })
+  if (section?.state && ghosts.length + sticky.length === 0) {
+    const shown = { timeline: section.timeline, state: section.state, parts: partsIn(relations) }
+    return writtenSection(look, room, shown, ownMembers(look, state.events, section.state.senderNids), {
+      beside,
+      summary,
+      unread,
+    })
   }
   if (!isFull && !written) keepTimeline(look, room, { head, slice, extras })
   const hasMore = isFull || wasResynced || slice.limited || summary !== undefined || !beside.isEmpty
@@ -132,62 +145,68 @@ function writeBare(look: Look, room: Room, slice: TimelineSlice): string | Buffe
   return out.text(`,"${stateName(look)}":{"events":[]}`).whole()
 }
 
-/** The section of a room that another first sync has written. Undefined where this reader needs more than fits into memory. */
+/** The section of a room that is written for first syncs. Undefined where this reader needs more than fits into memory. */
 async function sharedSection(
   look: Look,
   room: Room,
   news: RoomNews,
-  first: FirstSection,
+  { timeline, state: known }: FirstWritten,
 ): Promise<Section | undefined> {
   const { sticky, unread: counts } = look.sources
   if (!sticky.isEmpty && sticky.between(room.nid, undefined, look.now.events).length > 0) return undefined
-  const knowing = withParts(look, room, first.timeline)
+  const knowing = withParts(look, room, timeline)
   const parts = (knowing instanceof Promise ? await knowing : knowing)?.parts
   if (parts === undefined) return undefined
   const summing = summaryOf(look, room)
   const summary = summing instanceof Promise ? await summing : summing
-  const isLazy = look.request.filter.room.state.lazyLoadMembers
-  const wish = { target: first.state.target, isFull: true, heroes: summary['m.heroes'] ?? [] }
-  const lazy = isLazy ? lazyMembers(look, room, wish, first.state.senders) : []
-  const own = lazy.filter((nid) => !first.state.senderNids.has(nid))
-  const loading = loadState(look, room, own)
-  const members = loading instanceof Promise ? await loading : loading
-  if (members.left.length > 0) return undefined
+  const target = known?.target ?? room.committed.state
+  const wish = { target, known: undefined, isFull: true, senders: timeline.senders, heroes: summary['m.heroes'] ?? [] }
+  const nids = known ? ownMemberNids(look, room, wish, known) : stateToSend(look, room, wish)
+  const loading = loadState(look, room, nids)
+  const loaded = loading instanceof Promise ? await loading : loading
+  if (loaded.left.length > 0) return undefined
   const beside = besideEvents(look, room, news)
   const counting = counts.count(look.by.userNid, room.nid, notifiableAt(look, room))
   const unread = counting instanceof Promise ? await counting : counting
-  return writtenSection(look, room, first, { parts, members: members.events, beside, summary, unread })
+  const state = known ?? keepState(look, room, timeline, { target, state: loaded })
+  const events = known || !state ? loaded.events : ownMembers(look, loaded.events, state.senderNids)
+  return writtenSection(look, room, { timeline, state, parts }, events, { beside, summary, unread })
+}
+
+function ownMemberNids(look: Look, room: Room, wish: StateWish, { senderNids }: FirstState): number[] {
+  if (!look.request.filter.room.state.lazyLoadMembers) return []
+  return lazyMembers(look, room, wish, wish.senders).filter((nid) => !senderNids.has(nid))
 }
 
 /** Bytes of what is written between the parts of a section, generously. */
 const BETWEEN_BYTES = 500
 
-/** What is written of a room for one reader alone. */
-interface OwnPart {
-  /** The threads in which the reader has a part, by the numbers of their roots. */
-  readonly parts: ReadonlySet<number>
-  /** Members that are loaded lazily, in order of their events' numbers. */
-  readonly members: readonly RoomEvent[]
+interface Besides {
   readonly beside: JsonBytes
   readonly summary: Summary | undefined
   readonly unread: RoomUnread
 }
 
-function writtenSection(look: Look, room: Room, first: FirstSection, own: OwnPart): Section {
+/** @param own the state that is written for this reader alone, in order of its events' numbers: members, or all of it where none is shared */
+function writtenSection(
+  look: Look,
+  room: Room,
+  { timeline, state, parts }: FirstWritten & TimelineFor,
+  own: readonly RoomEvent[],
+  { beside, summary, unread }: Besides,
+): Section {
+  const stateLength = (state?.events.jsonBytes ?? 0) + jsonBytes(own)
   return {
     roomId: room.id,
-    bytes:
-      BETWEEN_BYTES +
-      first.timeline.events.jsonBytes +
-      first.state.events.jsonBytes +
-      jsonBytes(own.members) +
-      own.beside.length,
+    bytes: BETWEEN_BYTES + timeline.events.jsonBytes + stateLength + beside.length,
     write(out) {
       out.text('{"timeline":')
-      writeWritten(out, look, { timeline: first.timeline, parts: own.parts })
+      writeWritten(out, look, { timeline, parts })
       out.text(`,"${stateName(look)}":{"events":`)
-      writeFirstState(out, look, first.state, own.members).text('}').append(own.beside)
-      writeSums(out, look, own.summary, own.unread)
+      if (state) writeFirstState(out, look, state, own)
+      else writeEventList(out, look, own)
+      out.text('}').append(beside)
+      writeSums(out, look, summary, unread)
     },
   }
 }
@@ -347,38 +366,6 @@ function besideEvents(look: Look, room: Room, news: RoomNews): JsonBytes {
     : []
   if (wanted.length > 0) out.text(`,"ephemeral":${eventList(wanted)}`)
   return out
-}
-
-/** State that the summary counts, or that decides whether it names heroes. */
-const SUMMED = new Set(['m.room.member', 'm.room.name', 'm.room.canonical_alias'])
-const isSummed = ({ type }: RoomEvent): boolean => SUMMED.has(type)
-
-interface Summary {
-  readonly 'm.heroes'?: readonly UserId[]
-  readonly 'm.joined_member_count': number
-  readonly 'm.invited_member_count': number
-}
-
-function summaryOf(look: Look, room: Room): Summary | Promise<Summary> {
-  const nameNid = room.stateNid(room.committed.state, 'm.room.name', '')
-  const name = nameNid === 0 ? undefined : room.fact(nameNid)
-  return roomNameOf(name) === undefined ? summaryWithHeroes(look, room) : countsOf(room)
-}
-
-const countsOf = ({ counts }: Room) => ({
-  'm.joined_member_count': counts.join,
-  'm.invited_member_count': counts.invite,
-})
-
-/** The heroes name a room that has no name of its own. */
-async function summaryWithHeroes(look: Look, room: Room): Promise<Summary> {
-  const counts = countsOf(room)
-  const [name, alias] = await Promise.all([
-    room.stateEvent('m.room.name', ''),
-    room.stateEvent('m.room.canonical_alias', ''),
-  ])
-  if ((roomNameOf(name) ?? canonicalAliasOf(alias)) !== undefined) return counts
-  return { 'm.heroes': await getHeroes(look.sources.db, room.nid, look.by.userNid, HEROES), ...counts }
 }
 
 /** Writes what sums a room up, and ends its section. */

@@ -7,7 +7,15 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { beforeTimeline, knownState } from './joined-room.ts'
 import type { Look, RoomNews, Section } from './look.ts'
-import { type EventExtras, loadState, stateName, stateToSend, writeEventList, writeState } from './room-section.ts'
+import {
+  type EventExtras,
+  loadState,
+  sendersOf,
+  stateName,
+  stateToSend,
+  writeEventList,
+  writeState,
+} from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { isWanted, shownTimeline } from './shown-timeline.ts'
 import { type EventPosition, isNewer, writerOf } from './token.ts'
@@ -120,7 +128,7 @@ async function stateUntil(
   const leadingTo = look.request.stateAfter ? after : beforeTimeline(before, slice, after)
   const target = unshown?.keyId === undefined ? leadingTo : setState(leadingTo, unshown.keyId, unshown.nid)
   const isFull = known === undefined || look.request.fullState
-  return stateToSend(look, room, { target, known, isFull, timeline: slice.events, heroes: [] })
+  return stateToSend(look, room, { target, known, isFull, senders: sendersOf(room, slice.events), heroes: [] })
 }
 
 /** A room that this server was never in: an invitation was declined or withdrawn. */

@@ -1,9 +1,11 @@
+import { canonicalAliasOf, roomNameOf } from '../../core/event/content.ts'
 import type { RelatedBy } from '../../core/filter.ts'
 import type { UserId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { writeJson } from '../../core/large-integers.ts'
 import { diffState, forEachState, type StateMap } from '../../core/state/trie.ts'
+import { getHeroes } from '../../store/rooms/rooms.ts'
 import { MAX_ANSWER_PART_BYTES } from '../limits.ts'
 import { clientEventText, loadReferences, type Reading } from '../rooms/room/client-event.ts'
 import type { LoadedPart } from '../rooms/room/event-loader.ts'
@@ -13,6 +15,9 @@ import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { Look } from './look.ts'
 import { projectEvent } from './project-event.ts'
 import { type RoomUnread, totalOf } from './unread-mark.ts'
+
+/** How many users name a room without a name. */
+const HEROES = 5
 
 /** Longer texts of events are not put together. */
 const MAX_JOINED_TEXT = 16 * 1024
@@ -68,7 +73,8 @@ export interface StateWish {
   readonly known: StateMap | undefined
   /** Whether to send all of it nevertheless. */
   readonly isFull: boolean
-  readonly timeline: readonly RoomEvent[]
+  /** Who sent the events of the timeline. */
+  readonly senders: readonly string[]
   /** The users after whom a room without a name is named. */
   readonly heroes: readonly string[]
 }
@@ -84,7 +90,7 @@ export function stateToSend(look: Look, room: Room, wish: StateWish): number[] {
   const isLazy = filter.lazyLoadMembers
   const isSent = (keyId: number) => !isLazy || room.keys.nameOf(keyId).type !== 'm.room.member'
   if (isFull) forEachState(target, (keyId, nid) => void (isSent(keyId) && nids.add(nid)))
-  if (isLazy) for (const nid of lazyMembers(look, room, wish, sendersOf(room, wish.timeline))) nids.add(nid)
+  if (isLazy) for (const nid of lazyMembers(look, room, wish, wish.senders)) nids.add(nid)
   nids.delete(0)
   return [...nids]
 }
@@ -223,4 +229,37 @@ export function writeUnread(out: JsonBytes, { request }: Look, unread: RoomUnrea
     if (unstableThreadNotifications) out.text(`,"org.matrix.msc3773.unread_thread_notifications":${threads}`)
   }
   out.text('}')
+}
+
+/** State that the summary counts, or that decides whether it names heroes. */
+const SUMMED = new Set(['m.room.member', 'm.room.name', 'm.room.canonical_alias'])
+export const isSummed = ({ type }: RoomEvent): boolean => SUMMED.has(type)
+
+/** `summary` of a joined room. */
+export interface Summary {
+  readonly 'm.heroes'?: readonly UserId[]
+  readonly 'm.joined_member_count': number
+  readonly 'm.invited_member_count': number
+}
+
+export function summaryOf(look: Look, room: Room): Summary | Promise<Summary> {
+  const nameNid = room.stateNid(room.committed.state, 'm.room.name', '')
+  const name = nameNid === 0 ? undefined : room.fact(nameNid)
+  return roomNameOf(name) === undefined ? summaryWithHeroes(look, room) : countsOf(room)
+}
+
+const countsOf = ({ counts }: Room) => ({
+  'm.joined_member_count': counts.join,
+  'm.invited_member_count': counts.invite,
+})
+
+/** The heroes name a room that has no name of its own. */
+async function summaryWithHeroes(look: Look, room: Room): Promise<Summary> {
+  const counts = countsOf(room)
+  const [name, alias] = await Promise.all([
+    room.stateEvent('m.room.name', ''),
+    room.stateEvent('m.room.canonical_alias', ''),
+  ])
+  if ((roomNameOf(name) ?? canonicalAliasOf(alias)) !== undefined) return counts
+  return { 'm.heroes': await getHeroes(look.sources.db, room.nid, look.by.userNid, HEROES), ...counts }
 }

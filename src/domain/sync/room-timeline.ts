@@ -117,6 +117,9 @@ class TimelineReading {
       if (this.#found.length > 0 && this.#bytes + event.json.length > MAX_TIMELINE_BYTES) return this.#slice(true)
       this.#bytes += event.json.length
       this.#found.push(event)
+      // Before any event but the very first one is another one, or a gap.
+      const isMore = !since && !wants && this.#found.length === limit && event.pos > 1
+      if (isMore) return { ...this.#slice(true), rest: event.pos }
     }
     this.#laterPos = event.pos
     return this.#scanned >= MAX_EVENTS_SCANNED ? this.#slice(true) : undefined

@@ -63,6 +63,12 @@ function readWanted(look: Look, room: Room, wish: Omit<TimelineWish, 'wants'>): 
   return readTimeline(sources.db, sources.events, room, { ...wish, wants })
 }
 
+/** Whether the first events that are read are those that are shown, unless some are hidden. */
+export function wantsAll({ request, since, ignored }: Look): boolean {
+  const { timeline: filter } = request.filter.room
+  return since === undefined && filter.relatedBy === undefined && wantsOf(filter, ignored) === undefined
+}
+
 /** Undefined if every event is wanted. */
 function wantsOf(filter: EventMatcher, ignored: Ignored | undefined): ((event: RoomEvent) => boolean) | undefined {
   if (filter.matchesAll && ignored === undefined) return undefined

@@ -182,17 +182,6 @@ export function getTimelineForwards(
   )
 }
 
-/** The newest `limit` events of each room, newest first within a room: one round trip for a whole initial sync. */
-export function getRecentTimelines(reader: Reader, roomNids: readonly number[], limit: number): Promise<EventRow[]> {
-  return readEvents(
-    reader,
-    `SELECT recent.* FROM unnest($1::bigint[]) AS wanted (nid)
-     CROSS JOIN LATERAL (SELECT ${EVENT_COLUMNS} FROM event WHERE room_nid = wanted.nid AND room_pos IS NOT NULL
-       ORDER BY room_pos DESC LIMIT $2) recent`,
-    [roomNids, limit],
-  )
-}
-
 /**
  * The stream position of each room's newest event of some types. It looks at the newest events only; if none of them is of these types, it
  * gives the position of the oldest one that it looked at.

@@ -10,7 +10,7 @@ it('opens a connection for the timelines of first syncs at the start, and plans 
   expect((await fetch(`${server.baseUrl}/_matrix/client/v3/account/whoami`, { headers })).status).toBe(401)
   const planned = await waitUntil('the statement to be planned', async () => {
     const rows = await server.database.db.query(
-      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT recent.%' AND state = 'idle'`,
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT wanted.nid AS room_nid, recent.%' AND state = 'idle'`,
     )
     return rows.length > 0 ? rows : undefined
   })

@@ -8,7 +8,7 @@ import {
   writeClientEvent,
 } from '../../../src/domain/rooms/room/client-event.ts'
 import { outlierRow, RoomEvent } from '../../../src/domain/rooms/room/room-event.ts'
-import { WrittenEvents } from '../../../src/domain/sync/first/written-events.ts'
+import { openEvents, WrittenEvents } from '../../../src/domain/sync/first/written-events.ts'
 
 const SENT = 1_700_000_000_000
 
@@ -55,7 +55,7 @@ it.each([
   ['earlier, as after a change of the clock', [12_345_678, 5, 0, -1_000, 40]],
 ])('writes what would be written anew: %s', (_, ages) => {
   const events = TEXTS.map((text, number) => eventOf(number, text))
-  const written = new WrittenEvents(events, readingAt(SENT))
+  const written = new WrittenEvents(openEvents(events, readingAt(SENT)), SENT)
   for (const age of ages) {
     const now = SENT + age
     for (let from = 0; from <= events.length; from++) {
@@ -85,7 +85,7 @@ it.each<[string, Partial<Reading>, readonly number[]]>([
       [2, { thread: { latest, bundle: { edit, references: [] }, replies: 3, participated }, references: [latest.id] }],
       [4, { edit, thread: { latest, bundle: undefined, replies: 1, participated: false }, references: [] }],
     ])
-  const written = new WrittenEvents(events, readingAt(SENT, { relations: bundlesFor(false) }))
+  const written = new WrittenEvents(openEvents(events, readingAt(SENT, { relations: bundlesFor(false) })), SENT)
   expect(written.threads).toEqual([2, 4])
   for (const age of [0, 9, 1_000, 5]) {
     const reading = readingAt(SENT + age, reader)
@@ -102,7 +102,7 @@ it.each<[string, Partial<Reading>, readonly number[]]>([
 
 it('leaves what was written before as it is', () => {
   const long = [eventOf(1, 'y'.repeat(40_000))]
-  const written = new WrittenEvents(long, readingAt(SENT))
+  const written = new WrittenEvents(openEvents(long, readingAt(SENT)), SENT)
   const out = new JsonBytes()
   written.write(out, readingAt(SENT + 100))
   const before = anew(long, readingAt(SENT + 100))
@@ -111,8 +111,8 @@ it('leaves what was written before as it is', () => {
 })
 
 it('counts its bytes', () => {
-  const few = new WrittenEvents([eventOf(1, 'a')], readingAt(SENT))
-  const more = new WrittenEvents([eventOf(1, 'a'), eventOf(2, 'z'.repeat(1_000))], readingAt(SENT))
+  const few = new WrittenEvents(openEvents([eventOf(1, 'a')], readingAt(SENT)), SENT)
+  const more = new WrittenEvents(openEvents([eventOf(1, 'a'), eventOf(2, 'z'.repeat(1_000))], readingAt(SENT)), SENT)
   expect(more.bytes - few.bytes).toBeGreaterThan(1_000)
-  expect(new WrittenEvents([], readingAt(SENT)).length).toBe(0)
+  expect(new WrittenEvents(openEvents([], readingAt(SENT)), SENT).length).toBe(0)
 })

@@ -130,10 +130,13 @@ export function clientEventText(event: RoomEvent, reading: Reading, bundle?: Bun
 }
 
 /** An event in the client format, cut at the one place that changes as time passes. */
-export function clientEventParts(
-  event: RoomEvent,
-  reading: Reading,
-): { readonly head: string; readonly age: string; readonly rest: string } {
+export interface ClientEventParts {
+  readonly head: string
+  readonly age: string
+  readonly rest: string
+}
+
+export function clientEventParts(event: RoomEvent, reading: Reading): ClientEventParts {
   const rendered = event.rendered ?? render(event, NOTHING)
   return { head: rendered.head, age: `${ageAt(event, reading)}`, rest: afterAge(event, rendered, reading) }
 }
@@ -217,7 +220,11 @@ function render(event: RoomEvent, loaded: ReadonlyMap<number, RoomEvent>): Rende
   return { head, unsigned, isSticky, tail, repeated: [replaced, redaction].flatMap(repetitionOf) }
 }
 
-function headOf(event: RoomEvent, { content, originServerTs, sender, stateKey }: MemberTexts): string {
+/** The text of a usual event up to its age. */
+export function headOf(
+  event: Pick<RoomEvent, 'id' | 'type'>,
+  { content, originServerTs, sender, stateKey }: MemberTexts,
+): string {
   const state = stateKey === undefined ? '' : `,"state_key":${stateKey}`
   const head = `{"content":${content},"event_id":${JSON.stringify(nameOf(event))},"origin_server_ts":${originServerTs},"sender":${sender}${state},"type":${JSON.stringify(event.type)},"unsigned":{"age":`
   return head

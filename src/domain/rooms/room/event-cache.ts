@@ -17,6 +17,8 @@ export interface EventCache extends EventLoader {
   grown(event: RoomEvent): void
   /** Keeps an event that was just read, unless it was forgotten lately. An event that is already cached wins, since it may be newer. */
   adopt(row: EventRow): RoomEvent
+  /** Whether nothing is known of an event that its row, which was just read, does not say. */
+  saysNoMore(row: EventRow): boolean
   /** Forgets events that were removed or changed. Reads that began before do not bring them back. */
   forget(nids: readonly number[]): void
   /** Forgets all events, because commits were missed: some of them may be redactions. */
@@ -119,6 +121,11 @@ export function createEventCache({
     related,
     adopt,
     get: (nid) => events.get(nid),
+    saysNoMore({ event_nid, event_id, redacted_by, has_relations }) {
+      const known = events.peek(event_nid)
+      if (known) return known.redactedBy === (redacted_by ?? undefined) && known.hasRelations === has_relations
+      return !forgotten.has(event_nid) && !targets.has(event_id)
+    },
     grown: (event) => events.grown(event.nid, event),
     get bytes() {
       return events.bytes

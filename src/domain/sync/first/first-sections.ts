@@ -5,8 +5,8 @@ import { writeClientEvent } from '../../rooms/room/client-event.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
-import { type RoomState, readingOf, sendersOf } from '../room-section.ts'
-import type { FirstReading, FirstSection, FirstState, WrittenTimeline } from './readings.ts'
+import { type RoomState, readingOf } from '../room-section.ts'
+import type { FirstReading, FirstState, FirstWritten, WrittenTimeline } from './readings.ts'
 import {
   isCurrent,
   isOnlyForReader,
@@ -18,18 +18,19 @@ import {
   timelineFor,
   timelineOf,
 } from './timelines.ts'
-import { WrittenEvents } from './written-events.ts'
+import { openEvents, WrittenEvents } from './written-events.ts'
 
-/** Bytes of a state beside its texts, and of each short text or number in it. */
+/** Bytes of a state beside its texts, and of each number in it. */
 const STATE_BYTES = 300
-const ITEM_BYTES = 80
 const NUMBER_BYTES = 8
 const NOBODY: readonly RoomEvent[] = []
 
-/** Whether it shows all of rooms so. */
-function sharesSections(look: Look): boolean {
-  const { state } = look.request.filter.room
-  return look.since === undefined && state.matchesAll && state.relatedBy === undefined && sharesTimelines(look)
+/** Whether it shows all of a room so. */
+export function sharesSection(look: Look, room: Room): boolean {
+  const { timeline, state } = look.request.filter.room
+  if (look.since !== undefined || !state.matchesAll || state.relatedBy !== undefined || !sharesTimelines(look))
+    return false
+  return timeline.roomMatches(room.id) && state.roomMatches(room.id)
 }
 
 /** What of a room's state is shown depends on this much of a request. */
@@ -37,17 +38,15 @@ function wishOf({ request }: Look): number {
   return (request.filter.room.state.lazyLoadMembers ? 2 : 0) + (request.stateAfter === undefined ? 0 : 1)
 }
 
-/** What another first sync has written of a room, if this reader sees the same. */
-export function firstSectionOf(look: Look, room: Room): FirstSection | undefined {
-  const { timeline, state } = look.request.filter.room
-  if (!sharesSections(look) || !timeline.roomMatches(room.id) || !state.roomMatches(room.id)) return undefined
-  return sectionFor(look, room, knownReading(look, room))
+/** What is written of a room for first syncs, if this reader sees the same, and needs no event of the timeline to be shown the state. */
+export function firstWritten(look: Look, room: Room): FirstWritten | undefined {
+  const written = sharesSection(look, room) ? writtenFor(look, room, knownReading(look, room)) : undefined
+  return written?.state || written?.timeline.isStill ? written : undefined
 }
 
-function sectionFor(look: Look, room: Room, reading: FirstReading | undefined): FirstSection | undefined {
+function writtenFor(look: Look, room: Room, reading: FirstReading | undefined): FirstWritten | undefined {
   const timeline = reading && timelineFor(look, room, reading)
-  if (timeline === undefined || reading?.state === undefined || reading.wish !== wishOf(look)) return undefined
-  return { timeline, state: reading.state }
+  return timeline && { timeline, state: reading?.wish === wishOf(look) ? reading.state : undefined }
 }
 
 /** What a first sync shows of a room. */
@@ -57,15 +56,30 @@ export interface FirstShown extends TimelineShown {
 }
 
 /** The same of a first sync. Gives what is then kept, if this reader sees the same. */
-export function keepFirst(look: Look, room: Room, shown: FirstShown): FirstSection | undefined {
-  if (!sharesSections(look) || !isCurrent(look, room, shown) || shown.state.left.length > 0) return undefined
+export function keepFirst(look: Look, room: Room, shown: FirstShown): FirstWritten | undefined {
+  if (!sharesSection(look, room) || !isCurrent(look, room, shown) || shown.state.left.length > 0) return undefined
   const known = knownReading(look, room)
   const wish = wishOf(look)
   const timeline = known && (known.timeline ?? timelineOf(look, room, shown))
   const state = known?.wish === wish ? (known.state ?? (timeline && stateOf(look, room, timeline, shown))) : undefined
   const reading = { ...readNow(look, room), timeline, wish, state }
   look.sources.firstReadings.set(room.nid, reading)
-  return sectionFor(look, room, reading)
+  return writtenFor(look, room, reading)
+}
+
+/** Notes which state a first sync has shown with such a timeline. The second one of the same writes it for others too, and gets that. */
+export function keepState(
+  look: Look,
+  room: Room,
+  timeline: WrittenTimeline,
+  shown: Pick<FirstShown, 'target' | 'state'>,
+): FirstState | undefined {
+  const known = knownReading(look, room)
+  if (known?.timeline !== timeline) return undefined
+  const wish = wishOf(look)
+  const state = known.wish === wish ? (known.state ?? stateOf(look, room, timeline, shown)) : undefined
+  look.sources.firstReadings.set(room.nid, { ...known, wish, state })
+  return state
 }
 
 /** Undefined as for the timeline. */
@@ -73,19 +87,17 @@ function stateOf(
   look: Look,
   room: Room,
   timeline: WrittenTimeline,
-  { slice, target, state }: FirstShown,
+  { target, state }: Pick<FirstShown, 'target' | 'state'>,
 ): FirstState | undefined {
   if (state.events.some(isOnlyForReader)) return undefined
   if (timeline.events.bytes + jsonBytes(state.events) > MAX_FIRST_SECTION_BYTES) return undefined
-  const senders = sendersOf(room, slice.events)
-  const senderNids = sendersMembers(look, room, target, senders)
+  const senderNids = sendersMembers(look, room, target, timeline.senders)
   const own = new Set(ownMembers(look, state.events, senderNids))
   const common = own.size === 0 ? state.events : state.events.filter((event) => !own.has(event))
-  const events = new WrittenEvents(common, readingOf(look))
+  const events = new WrittenEvents(openEvents(common, readingOf(look)), look.timeMs)
   // The room may be forgotten before this is.
-  const bytes = STATE_BYTES + events.bytes + stateBytes(target) + ITEM_BYTES * senders.length
+  const bytes = STATE_BYTES + events.bytes + stateBytes(target)
   return {
-    senders,
     target,
     events,
     nids: common.map(({ nid }) => nid),

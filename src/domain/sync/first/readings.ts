@@ -1,4 +1,5 @@
 import type { BudgetPart, ByteBudget } from '../../../core/byte-budget.ts'
+import type { UserId } from '../../../core/ids.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
 import type { WrittenEvents } from './written-events.ts'
 
@@ -12,12 +13,14 @@ export interface WrittenTimeline {
   readonly oldest: number
   /** The threads that are bundled, by the numbers of their roots. */
   readonly threads: readonly number[]
+  /** Who sent the events, each once. */
+  readonly senders: readonly UserId[]
+  /** Whether none of the events is a state event, and the room's state is that before all of them. */
+  readonly isStill: boolean
 }
 
 /** The state that a first sync shows with them. */
 export interface FirstState {
-  /** Who sent the events of the timeline. */
-  readonly senders: readonly string[]
   /** All of it, and of it the events that everybody is shown, by number. */
   readonly target: StateMap
   readonly events: WrittenEvents
@@ -28,10 +31,10 @@ export interface FirstState {
   readonly bytes: number
 }
 
-/** What a first sync shows of a room to everybody who was in it for all of the timeline. */
-export interface FirstSection {
+/** What is written of a room for first syncs of everybody who was in it for all of the timeline. */
+export interface FirstWritten {
   readonly timeline: WrittenTimeline
-  readonly state: FirstState
+  readonly state: FirstState | undefined
 }
 
 /** What first syncs, and those that continue after a gap, have read of a room since something was written to it last. */
@@ -55,11 +58,16 @@ export type TimelineReads = Map<number, { readonly limit: number; readonly done:
 
 const READING_BYTES = 400
 const NUMBER_BYTES = 8
+/** Bytes of the id of a user. */
+const ID_BYTES = 80
+
+const bytesOf = ({ events, threads, senders }: WrittenTimeline): number =>
+  events.bytes + NUMBER_BYTES * threads.length + ID_BYTES * senders.length
 
 export function createFirstReadings(budget: ByteBudget): FirstReadings {
   return budget.part({
     bytesOf({ timeline, state }) {
-      const shown = timeline === undefined ? 0 : timeline.events.bytes + NUMBER_BYTES * timeline.threads.length
+      const shown = timeline === undefined ? 0 : bytesOf(timeline)
       return READING_BYTES + shown + (state?.bytes ?? 0)
     },
   })

@@ -5,12 +5,12 @@ import type { Head } from '../../rooms/room/head.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
-import { afterEvents, type EventExtras, readingOf } from '../room-section.ts'
+import { afterEvents, type EventExtras, readingOf, sendersOf } from '../room-section.ts'
 import type { TimelineSlice } from '../room-timeline.ts'
 import { limitOf } from '../shown-timeline.ts'
 import { isNewer } from '../token.ts'
 import type { FirstReading, WrittenTimeline } from './readings.ts'
-import { WrittenEvents } from './written-events.ts'
+import { openEvents, WrittenEvents } from './written-events.ts'
 
 /** Of two people, the second would write for nobody. */
 const FEWEST_MEMBERS = 3
@@ -97,13 +97,16 @@ export function timelineOf(look: Look, room: Room, { slice, extras }: TimelineSh
   const bundled = look.sources.sharedBundles.forMembers(room, limited ? events : [])
   if (bundled === undefined || jsonBytes(events) + bundled.bytes > MAX_FIRST_SECTION_BYTES) return undefined
   const [oldest] = events as readonly [RoomEvent]
-  const written = new WrittenEvents(events, readingOf(look, { ...extras, relations: bundled.bundles }))
+  const reading = readingOf(look, { ...extras, relations: bundled.bundles })
+  const written = new WrittenEvents(openEvents(events, reading), look.timeMs)
   return {
     events: written,
     limited,
     before: oldest.pos - 1,
     oldest: bundled.children.reduce((least, { streamPos }) => Math.min(least, streamPos), oldest.streamPos),
     threads: written.threads,
+    senders: sendersOf(room, events),
+    isStill: false,
   }
 }
 

@@ -1,12 +1,15 @@
-import { groupBy } from '../../../core/group-by.ts'
+import type { UserId } from '../../../core/ids.ts'
 import { forEachState } from '../../../core/state/trie.ts'
 import type { Database } from '../../../store/db/db.ts'
-import { getRecentTimelines } from '../../../store/events/events.ts'
+import type { EventRow } from '../../../store/events/events.ts'
+import { getRecentTimelines, withOwnText } from '../../../store/events/recent-timelines.ts'
 import { MAX_ANSWER_PART_BYTES } from '../../limits.ts'
 import type { Room } from '../../rooms/room/room.ts'
-import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
 import { sendersOf } from '../room-section.ts'
+import { limitOf, wantsAll } from '../shown-timeline.ts'
+import { firstWritten } from './first-sections.ts'
+import { writeStraight } from './straight.ts'
 
 /** How many rooms are read side by side: enough to fill the database's pipeline, few enough to bound memory. */
 export const ROOMS_AT_ONCE = 200
@@ -32,25 +35,24 @@ export function planTimelines(db: Pick<Database, 'bulk'>): void {
 /**
  * Loads what a sync needs of many rooms that are new to it at once, instead of room by room.
  *
- * @param arrived is told of the first rooms as soon as they are in memory, while the timelines are still on their way
+ * @param isFirst whether it is a first sync of classic sync: what that shows of the rooms is read too, while the timelines are on their way
  */
-export async function warm(
-  look: Look,
-  roomNids: readonly number[],
-  arrived?: (look: Look, room: Room) => Promise<void> | undefined,
-): Promise<void> {
+export async function warm(look: Look, roomNids: readonly number[], isFirst = false): Promise<void> {
   const { sources, by } = look
   const { registry, unread } = sources
   const begun: (Promise<void> | undefined)[] = []
   const load = async (nid: number): Promise<Room> => {
     const room = registry.peekAlive(nid) ?? (await registry.getByNid(nid))
-    if (begun.length < ROOMS_AT_ONCE) begun.push(arrived?.(look, room))
+    if (isFirst && begun.length < ROOMS_AT_ONCE) begun.push(beginState(look, room))
     return room
   }
-  const cold = roomNids.filter((nid) => (registry.peekAlive(nid)?.timeline.length ?? 0) === 0)
+  const cold = roomNids.filter((nid) => {
+    const room = registry.peekAlive(nid)
+    return room === undefined || (room.timeline.length === 0 && !(isFirst && firstWritten(look, room)))
+  })
   const rooms = cold.map(load)
   const loading = Promise.all(rooms)
-  const reading = readTimelinesOnce(look, cold, rooms)
+  const reading = readTimelinesOnce(look, cold, rooms, isFirst)
   // The rooms are asked for first: more depends on them.
   const counting =
     cold.length === 0 ? unread.know(by.userNid, roomNids) : loading.then(() => unread.know(by.userNid, roomNids))
@@ -59,10 +61,15 @@ export async function warm(
 }
 
 /** Reads timelines that nobody else is reading, and waits for the others. @param rooms those with these numbers */
-async function readTimelinesOnce(look: Look, nids: readonly number[], rooms: readonly Promise<Room>[]): Promise<void> {
-  const { request, sources } = look
-  const reads = sources.timelineReads
-  const limit = Math.min((request.filter.room.timeline.limit ?? 10) + 1, MAX_WARMED_EVENTS)
+async function readTimelinesOnce(
+  look: Look,
+  nids: readonly number[],
+  rooms: readonly Promise<Room>[],
+  isFirst: boolean,
+): Promise<void> {
+  const reads = look.sources.timelineReads
+  // A reader who wants all events need not see one more to know that there are more.
+  const limit = Math.min(Math.max(1, limitOf(look) + (wantsAll(look) ? 0 : 1)), MAX_WARMED_EVENTS)
   const others = new Set<Promise<void>>()
   const own: number[] = []
   const ownRooms: Promise<Room>[] = []
@@ -74,7 +81,7 @@ async function readTimelinesOnce(look: Look, nids: readonly number[], rooms: rea
       ownRooms.push(rooms[index]!)
     }
   })
-  const reading = readTimelines(look, own, ownRooms, limit)
+  const reading = readTimelines(look, own, ownRooms, { limit, isFirst })
   // Whose reader fails is read again with its room.
   const read = { limit, done: reading.catch(() => {}) }
   for (const nid of own) reads.set(nid, read)
@@ -90,7 +97,7 @@ async function readTimelines(
   look: Look,
   nids: readonly number[],
   rooms: readonly Promise<Room>[],
-  limit: number,
+  { limit, isFirst }: { readonly limit: number; readonly isFirst: boolean },
 ): Promise<void> {
   const { request, sources } = look
   const reader = nids.length * limit > MANY_EVENTS ? sources.db.bulk : sources.db
@@ -98,26 +105,33 @@ async function readTimelines(
     from < nids.length ? getRecentTimelines(reader, nids.slice(from, from + ROOMS_IN_PIECE), limit) : undefined
   const begun: (Promise<void> | undefined)[] = []
   for (let from = 0, reading = read(0); reading !== undefined; ) {
-    const rows = await reading
+    const timelines = await reading
     from += ROOMS_IN_PIECE
     reading = read(from)
     // If the rooms cannot be read, nobody waits for these rows.
     reading?.catch(() => {})
-    const newest = rows.map((row) => sources.events.adopt(row))
     await Promise.all(rooms.slice(from - ROOMS_IN_PIECE, from))
-    for (const [nid, timeline] of groupBy(newest, ({ roomNid }) => roomNid)) {
+    for (const [nid, rows] of timelines) {
       const room = sources.registry.peekAlive(nid)
-      room?.extendTimeline(timeline.reverse())
-      if (room && request.filter.room.state.lazyLoadMembers) begun.push(beginSenders(look, room, timeline))
+      if (room === undefined) continue
+      const senders = (isFirst && writeStraight(look, room, rows)) || adoptTimeline(look, room, rows)
+      if (request.filter.room.state.lazyLoadMembers) begun.push(beginSenders(look, room, senders))
     }
   }
   await Promise.all(begun)
 }
 
-/** Begins to load the members who sent the events, which are oldest first. */
-function beginSenders(look: Look, room: Room, events: readonly RoomEvent[]): Promise<void> | undefined {
+/** Gives who sent the events. */
+function adoptTimeline({ sources }: Look, room: Room, rows: readonly EventRow[]): readonly UserId[] {
+  const timeline = rows.map((row) => sources.events.adopt(withOwnText(row))).reverse()
+  room.extendTimeline(timeline)
+  return sendersOf(room, timeline)
+}
+
+/** Begins to load the members who sent the events of a timeline. */
+function beginSenders(look: Look, room: Room, senders: readonly UserId[]): Promise<void> | undefined {
   const nids: number[] = []
-  for (const userId of sendersOf(room, events)) {
+  for (const userId of senders) {
     const nid = room.stateNid(room.committed.state, 'm.room.member', userId)
     // The reader's own was begun with the state.
     if (nid !== 0 && userId !== look.by.userId) nids.push(nid)
@@ -126,7 +140,7 @@ function beginSenders(look: Look, room: Room, events: readonly RoomEvent[]): Pro
 }
 
 /** Begins to load the state of a room that a first sync shows whatever is in the timeline. */
-export function beginState(look: Look, room: Room): Promise<void> | undefined {
+function beginState(look: Look, room: Room): Promise<void> | undefined {
   const { committed, keys } = room
   const { by, request } = look
   const { state: filter } = request.filter.room

@@ -28,6 +28,18 @@ interface Place {
 
 type ReaderGap = Exclude<Gap, { readonly kind: 'age' }>
 
+/** An event in the client format, cut at its age and at each other place that stays open. */
+export interface OpenEvent {
+  /** Up to the age. */
+  readonly head: string
+  /** The time from which the age counts. */
+  readonly ts: number
+  /** The places after it. */
+  readonly gaps: readonly Gap[]
+  /** What stands before the first of them, and after each. */
+  readonly rest: readonly string[]
+}
+
 /** Who reads, and when. */
 export interface WrittenFor extends Reading {
   /** The threads in which the reader has a part, by the numbers of their roots. */
@@ -50,49 +62,31 @@ export class WrittenEvents {
   #hasThreads = false
   #now: number
 
-  /** @param reading of any of the readers. References of the events, and of what is bundled with them, must be loaded. */
-  constructor(events: readonly RoomEvent[], reading: Reading) {
-    let gaps: Gap[] = []
-    const leaveOpen = (gap: Gap): string => {
-      gaps.push(gap)
-      return OPEN
+  /** @param now milliseconds */
+  constructor(events: readonly OpenEvent[], now: number) {
+    this.#now = now
+    let text = ''
+    for (const { head, ts, gaps, rest } of events) {
+      text += `${text === '' ? '' : ','}${head}${ageAt(ts, now)}${rest[0]}`
+      gaps.forEach((gap, index) => {
+        text += `${gap.kind === 'age' ? ageAt(gap.ts, now) : ''}${rest[index + 1]}`
+      })
     }
-    const open: Reading = { ...reading, leaveOpen }
-    const parts: string[] = []
+    const bytes = Buffer.byteLength(text)
+    this.#json = Buffer.from(text)
+    const lengthOf = bytes === text.length ? (piece: string) => piece.length : Buffer.byteLength
     let at = 0
-    const put = (text: string): void => {
-      parts.push(text)
-      at += Buffer.byteLength(text)
-    }
-    const fill = (gap: Gap): void => {
-      if (gap.kind !== 'age') {
-        this.#places.push({ at, gap })
-        if (gap.kind === 'own') this.#addMark(gap.mark)
-        else this.#hasThreads = true
-        return
-      }
-      const age = ageAt(gap.ts, reading.now)
-      put(age)
-      this.#ts.push(gap.ts)
-      this.#ends.push(at)
-      this.#digits.push(age.length)
-    }
-    for (const event of events) {
-      if (at > 0) put(',')
+    for (const { head, ts, gaps, rest } of events) {
+      if (at > 0) at++
       this.#starts.push(at)
-      gaps = []
-      const { head, age, rest } = clientEventParts(event, open)
-      put(head)
-      // Before each but the first is a gap. The first gap is the age.
-      const texts = `${age}${rest}`.split(OPEN)
-      for (let index = 1; index < texts.length; index++) {
-        fill(gaps[index - 1]!)
-        put(texts[index]!)
-      }
+      at = this.#addAge(ts, at + lengthOf(head)) + lengthOf(rest[0]!)
+      gaps.forEach((gap, index) => {
+        if (gap.kind === 'age') at = this.#addAge(gap.ts, at)
+        else this.#addPlace(at, gap)
+        at += lengthOf(rest[index + 1]!)
+      })
     }
     this.#starts.push(at + 1)
-    this.#json = Buffer.from(parts.join(''))
-    this.#now = reading.now
   }
 
   /** Bytes in memory. */
@@ -134,6 +128,21 @@ export class WrittenEvents {
       written = at
     }
     this.#copy(out, written, end)
+  }
+
+  /** @returns where it ends */
+  #addAge(ts: number, from: number): number {
+    const digits = ageAt(ts, this.#now).length
+    this.#ts.push(ts)
+    this.#ends.push(from + digits)
+    this.#digits.push(digits)
+    return from + digits
+  }
+
+  #addPlace(at: number, gap: ReaderGap): void {
+    this.#places.push({ at, gap })
+    if (gap.kind === 'own') this.#addMark(gap.mark)
+    else this.#hasThreads = true
   }
 
   #addMark({ txnToken, senderNid }: Mark): void {
@@ -213,4 +222,20 @@ function putNumber(json: Buffer, end: number, digits: number, number: number): b
     rest = tenth
   }
   return rest === 0 && (digits === 1 || json[end - digits] !== ZERO)
+}
+
+/** Events for readers of whom each may be this one. References of the events, and of what is bundled with them, must be loaded. */
+export function openEvents(events: readonly RoomEvent[], reading: Reading): OpenEvent[] {
+  let gaps: Gap[] = []
+  const leaveOpen = (gap: Gap): string => {
+    gaps.push(gap)
+    return OPEN
+  }
+  const open: Reading = { ...reading, leaveOpen }
+  return events.map((event) => {
+    gaps = []
+    const { head, rest } = clientEventParts(event, open)
+    // The first gap is the age.
+    return { head, ts: event.ts, gaps: gaps.slice(1), rest: rest.split(OPEN) }
+  })
 }
