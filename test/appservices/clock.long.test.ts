@@ -144,11 +144,13 @@ describe('a service that is down for a week', () => {
 })
 
 describe('a service with old paths', () => {
+  /** In their order; where several went one after the other, once: on a busy machine news may go in two transactions. */
   const pathsSince = (count: number) =>
     service
       .transactions()
       .slice(count)
       .map(({ path }) => path.replace(/\d+$/, ''))
+      .filter((path, index, all) => path !== all[index - 1])
   const [MATRIX, PROTO, OLD] = ['/_matrix/app/v1/transactions/', '/_proto/app/v1/transactions/', '/transactions/']
   const isOld = ({ path }: { path: string }) => (path.startsWith('/_') ? 404 : ([200, {}] as const))
 

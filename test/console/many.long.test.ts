@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Json, PASSWORD } from '../support/api.ts'
 import { chromiumPath, openBrowser, type TestBrowser } from '../support/browser.ts'
-import { fastestMs } from '../support/slowness.ts'
+import { fastestMs, limitNow } from '../support/slowness.ts'
 import { fillTown, MANY_ROOMS, MANY_USERS } from './crowd.ts'
 import { CONSOLE, type ConsoleWorld, openConsoleWorld } from './world.ts'
 
@@ -105,7 +105,8 @@ const LISTS: readonly List[] = [
 describe(`with ${MANY_USERS} users and ${MANY_ROOMS} rooms, a page is there within ${MOST_MS} ms`, () => {
   it.each(LISTS)('$path', async ({ path, key, rows, total }) => {
     let body: Json
-    const fastest = await fastestMs(MOST_MS, async () => {
+    const mostMs = limitNow(MOST_MS)
+    const fastest = await fastestMs(mostMs, async () => {
       const begun = performance.now()
       body = await world.call('GET', path)
       return performance.now() - begun
@@ -114,7 +115,7 @@ describe(`with ${MANY_USERS} users and ${MANY_ROOMS} rooms, a page is there with
     if (rows > 0) expect(body[key]).toHaveLength(rows)
     else expect(body[key]).toBeDefined()
     if (total !== undefined) expect(body.total).toBe(total)
-    expect(fastest).toBeLessThan(MOST_MS)
+    expect(fastest).toBeLessThan(mostMs)
   })
 
   it('all of them were measured', () => {
@@ -142,7 +143,8 @@ describe.skipIf(chromiumPath() === undefined)('from a click until the page is sh
   it.each(['Users', 'Rooms', 'Reports', 'Media', 'Federation', 'Identity bindings', 'Record of acts'])(
     'of %s, no more than half a second goes by',
     async (name) => {
-      const fastest = await fastestMs(MOST_MS, async () => {
+      const mostMs = limitNow(MOST_MS)
+      const fastest = await fastestMs(mostMs, async () => {
         await page.locator('nav#menu').getByRole('link', { name: 'Configuration', exact: true }).click()
         await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor()
         const begun = performance.now()
@@ -152,7 +154,7 @@ describe.skipIf(chromiumPath() === undefined)('from a click until the page is sh
         return performance.now() - begun
       })
       console.log(`${name}: ${Math.round(fastest)} ms`)
-      expect(fastest).toBeLessThan(MOST_MS)
+      expect(fastest).toBeLessThan(mostMs)
     },
   )
 })

@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os'
 import { signingKeyFromSeed, verifySignature } from '../../src/core/signing/key.ts'
 
 /** What a core takes for one signature where the limits in milliseconds were set. */
@@ -42,6 +43,12 @@ function passed(begun: NodeJS.CpuUsage): number {
 
 /** Other processes of a busy machine hold a try up, but hardly all of so many. */
 const MOST_TRIES = 25
+
+/** How many processes have wanted each core in the last minute, never less than one: how many times longer work takes that is shared by several. */
+const crowding = (): number => Math.max(1, loadavg()[0]! / availableParallelism())
+
+/** A limit of milliseconds for work that this process shares with a database and a browser, as long as this machine now makes it. */
+export const limitNow = (limitMs: number): number => limitMs * slowness() * crowding()
 
 /** Milliseconds of the first try that is within a limit, or of the fastest of many, if none is. */
 export async function fastestMs(limitMs: number, work: () => Promise<number>): Promise<number> {
