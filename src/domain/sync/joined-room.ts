@@ -89,8 +89,7 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const summing = isSummedUp ? summaryOf(look, room) : undefined
   const summary = summing instanceof Promise ? await summing : summing
   const heroes = summary?.['m.heroes'] ?? []
-  const senders = sendersOf(room, slice.events)
-  const wish = { target, known, isFull, senders, heroes }
+  const wish = { target, known, isFull, senders: () => sendersOf(room, slice.events), heroes }
   const nids = stateToSend(look, room, wish)
   const loadingState = loadState(look, room, nids)
   const state = loadingState instanceof Promise ? await loadingState : loadingState
@@ -160,7 +159,13 @@ async function sharedSection(
   const summing = summaryOf(look, room)
   const summary = summing instanceof Promise ? await summing : summing
   const target = known?.target ?? room.committed.state
-  const wish = { target, known: undefined, isFull: true, senders: timeline.senders, heroes: summary['m.heroes'] ?? [] }
+  const wish = {
+    target,
+    known: undefined,
+    isFull: true,
+    senders: () => timeline.senders,
+    heroes: summary['m.heroes'] ?? [],
+  }
   const nids = known ? ownMemberNids(look, room, wish, known) : stateToSend(look, room, wish)
   const loading = loadState(look, room, nids)
   const loaded = loading instanceof Promise ? await loading : loading
@@ -175,7 +180,7 @@ async function sharedSection(
 
 function ownMemberNids(look: Look, room: Room, wish: StateWish, { senderNids }: FirstState): number[] {
   if (!look.request.filter.room.state.lazyLoadMembers) return []
-  return lazyMembers(look, room, wish, wish.senders).filter((nid) => !senderNids.has(nid))
+  return lazyMembers(look, room, wish, wish.senders()).filter((nid) => !senderNids.has(nid))
 }
 
 /** Bytes of what is written between the parts of a section, generously. */

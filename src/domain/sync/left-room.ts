@@ -128,7 +128,7 @@ async function stateUntil(
   const leadingTo = look.request.stateAfter ? after : beforeTimeline(before, slice, after)
   const target = unshown?.keyId === undefined ? leadingTo : setState(leadingTo, unshown.keyId, unshown.nid)
   const isFull = known === undefined || look.request.fullState
-  return stateToSend(look, room, { target, known, isFull, senders: sendersOf(room, slice.events), heroes: [] })
+  return stateToSend(look, room, { target, known, isFull, senders: () => sendersOf(room, slice.events), heroes: [] })
 }
 
 /** A room that this server was never in: an invitation was declined or withdrawn. */

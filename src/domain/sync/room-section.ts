@@ -73,8 +73,8 @@ export interface StateWish {
   readonly known: StateMap | undefined
   /** Whether to send all of it nevertheless. */
   readonly isFull: boolean
-  /** Who sent the events of the timeline. */
-  readonly senders: readonly string[]
+  /** Gives who sent the events of the timeline. Only members that are loaded lazily depend on it. */
+  readonly senders: () => readonly string[]
   /** The users after whom a room without a name is named. */
   readonly heroes: readonly string[]
 }
@@ -90,7 +90,7 @@ export function stateToSend(look: Look, room: Room, wish: StateWish): number[] {
   const isLazy = filter.lazyLoadMembers
   const isSent = (keyId: number) => !isLazy || room.keys.nameOf(keyId).type !== 'm.room.member'
   if (isFull) forEachState(target, (keyId, nid) => void (isSent(keyId) && nids.add(nid)))
-  if (isLazy) for (const nid of lazyMembers(look, room, wish, wish.senders)) nids.add(nid)
+  if (isLazy) for (const nid of lazyMembers(look, room, wish, wish.senders())) nids.add(nid)
   nids.delete(0)
   return [...nids]
 }

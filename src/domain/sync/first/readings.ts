@@ -43,7 +43,7 @@ export interface FirstReading {
   readonly version: number
   readonly purgedTo: number
   readonly limit: number
-  /** Undefined after the first reader: one alone need not pay for a copy. */
+  /** Undefined after the first reader, unless it was written straight from rows: one alone need not pay for a copy. */
   readonly timeline: WrittenTimeline | undefined
   /** What the last first sync wanted of the state, if one was among them, and the same for that. */
   readonly wish: number | undefined

@@ -5,6 +5,7 @@ import type { EventRow } from '../../../store/events/events.ts'
 import { getRecentTimelines, withOwnText } from '../../../store/events/recent-timelines.ts'
 import { MAX_ANSWER_PART_BYTES } from '../../limits.ts'
 import type { Room } from '../../rooms/room/room.ts'
+import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
 import { sendersOf } from '../room-section.ts'
 import { limitOf, wantsAll } from '../shown-timeline.ts'
@@ -103,6 +104,7 @@ async function readTimelines(
   const reader = nids.length * limit > MANY_EVENTS ? sources.db.bulk : sources.db
   const read = (from: number) =>
     from < nids.length ? getRecentTimelines(reader, nids.slice(from, from + ROOMS_IN_PIECE), limit) : undefined
+  const isLazy = request.filter.room.state.lazyLoadMembers
   const begun: (Promise<void> | undefined)[] = []
   for (let from = 0, reading = read(0); reading !== undefined; ) {
     const timelines = await reading
@@ -114,18 +116,19 @@ async function readTimelines(
     for (const [nid, rows] of timelines) {
       const room = sources.registry.peekAlive(nid)
       if (room === undefined) continue
-      const senders = (isFirst && writeStraight(look, room, rows)) || adoptTimeline(look, room, rows)
-      if (request.filter.room.state.lazyLoadMembers) begun.push(beginSenders(look, room, senders))
+      const straight = isFirst ? writeStraight(look, room, rows) : undefined
+      const events = straight ? [] : adoptTimeline(look, room, rows)
+      if (isLazy) begun.push(beginSenders(look, room, straight ?? sendersOf(room, events)))
     }
   }
   await Promise.all(begun)
 }
 
-/** Gives who sent the events. */
-function adoptTimeline({ sources }: Look, room: Room, rows: readonly EventRow[]): readonly UserId[] {
+/** Gives the events, oldest first. */
+function adoptTimeline({ sources }: Look, room: Room, rows: readonly EventRow[]): readonly RoomEvent[] {
   const timeline = rows.map((row) => sources.events.adopt(withOwnText(row))).reverse()
   room.extendTimeline(timeline)
-  return sendersOf(room, timeline)
+  return timeline
 }
 
 /** Begins to load the members who sent the events of a timeline. */
