@@ -300,8 +300,10 @@ export const MAX_STRIPPED_STATE_BYTES = 16_384
 export const MAX_INVITATION_BYTES = 16_384
 /** Unanswered invitations of a user from other servers: from one of them, and from all. */
 export const MAX_OPEN_INVITATIONS = { ofServer: 100, ofUser: 500 } as const
-/** Rooms that are loaded into memory to find the servers that get one user's presence. */
-export const MAX_ROOMS_READ_FOR_PRESENCE = 20
+/** Rooms that are not in memory and whose members are read to find the servers that get one user's presence. */
+export const MAX_ROOMS_READ_FOR_PRESENCE = 100
+/** Rooms that are loaded into memory to find which servers already know a user. */
+export const MAX_ROOMS_READ_FOR_STRANGERS = 20
 /** Remote users who share no room with ours and whose presence is kept in case they will. */
 export const MAX_STRANGERS_PRESENT = 1_000
 /** Events that are searched for relations to a page of events, for a filter that names relations. */

@@ -6,7 +6,7 @@ import { getJoinedUsers } from '../../store/rooms/rooms.ts'
 import type { Base } from '../base.ts'
 import type { RemoteDeviceLists } from '../keys/device-lists.ts'
 import { MAX_STICKY_SENT_AGAIN, STICKY_SENT_AFTER_MS } from '../limits/sticky-events.ts'
-import { MAX_MEMBERS_SHARING_PRESENCE, MAX_ROOMS_READ_FOR_PRESENCE } from '../limits.ts'
+import { MAX_MEMBERS_SHARING_PRESENCE, MAX_ROOMS_READ_FOR_STRANGERS } from '../limits.ts'
 import { serversToTell } from '../rooms/room/destinations.ts'
 import type { EventCache } from '../rooms/room/event-cache.ts'
 import type { RoomRegistry } from '../rooms/room/registry.ts'
@@ -91,7 +91,7 @@ export function createNewNeighbours(parts: NewNeighbourParts): NewNeighbours {
     const strange = new Set(servers)
     const since = ({ localMembers }: Room) => localMembers.get(userNid)?.since ?? 0
     const here = await registry.getByNid(roomNid)
-    let left = MAX_ROOMS_READ_FOR_PRESENCE
+    let left = MAX_ROOMS_READ_FOR_STRANGERS
     for (const [nid, { membership }] of await userRooms.of(userNid)) {
       if (nid === roomNid || membership !== 'join') continue
       if (strange.size === 0) break

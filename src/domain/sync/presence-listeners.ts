@@ -20,9 +20,7 @@ export function presenceListeners(deps: {
 
   /** Wakes the users who see a user's presence. */
   async function wakeNeighbours(userNid: number, residentServers: ReadonlySet<number> | undefined): Promise<void> {
-    const own = residentServers ? [] : [...(await userRooms.of(userNid))]
-    const joined = own.flatMap(([nid, { membership }]) => (membership === 'join' ? [nid] : []))
-    for (const roomNid of residentServers ?? joined) {
+    for (const roomNid of residentServers ?? (await userRooms.of(userNid)).joined.keys()) {
       const room = registry.peek(roomNid)
       if (room && room.localMembers.size <= MAX_MEMBERS_SHARING_PRESENCE) notifier.wakeRoom(roomNid)
     }

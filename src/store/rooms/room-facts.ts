@@ -56,7 +56,7 @@ export function getRoomTypesOfUser(reader: Reader, userNid: number): Promise<Roo
 
 const ofTypes = (which: string, from: string) =>
   `SELECT string_agg(room_nid::text, ',') AS room_nids, "create" FROM (
-     SELECT room.room_nid, CASE WHEN strpos(substr(json, strpos(json, '"type":') + 7), '"type":') > 0 THEN json END AS "create"
+     SELECT room.room_nid, CASE WHEN json LIKE '%"type":%"type":%' THEN json END AS "create"
      FROM ${from} JOIN state_change c ON c.room_nid = room.room_nid AND c.chain = 0 AND c.seq = 1
        JOIN event ON event.event_nid = c.event_nid AND event.type = 'm.room.create'
      WHERE ${which}) typed

@@ -1,7 +1,7 @@
 import type { ServerName } from '../../../core/ids.ts'
 import { accountDataBetween, accountDataOfRooms, findAccountData } from '../../../store/accounts/account-data.ts'
 import { findToken } from '../../../store/accounts/tokens.ts'
-import type { Reader } from '../../../store/db/db.ts'
+import type { Database } from '../../../store/db/db.ts'
 import { getEventsWithin } from '../../../store/events/events.ts'
 import { receiptsToBegin } from '../../../store/events/receipts.ts'
 import { getRecentTimelines } from '../../../store/events/recent-timelines.ts'
@@ -30,7 +30,7 @@ export function createPlanAhead({
   db,
   serverName,
 }: {
-  readonly db: Reader
+  readonly db: Pick<Database, 'query' | 'bulk'>
   readonly serverName: ServerName
 }): LifecyclePart {
   const none: readonly number[] = []
@@ -41,7 +41,7 @@ export function createPlanAhead({
         findToken(db, Buffer.alloc(0)),
         getMemberships(db, NOBODY),
         getNewestEventsOfUser(db, NOBODY),
-        getRoomTypesOfUser(db, NOBODY),
+        getRoomTypesOfUser(db.bulk, NOBODY),
         findAccountData(db, NOBODY, '', ''),
         countKeys(db, none, []),
         getRooms(db, none),

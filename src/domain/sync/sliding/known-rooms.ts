@@ -51,7 +51,6 @@ export function createKnownRooms(parts: {
   })
 
   function make(rooms: RoomsOfUser): Kept {
-    const joined = new Map<number, UserRoom>()
     const others = new Map<number, UserRoom>()
     const byNid = new Map<number, OrderedRoom>()
     /** For each writer. */
@@ -61,16 +60,13 @@ export function createKnownRooms(parts: {
       const writer = writerOf(changedAt)
       newest[writer] = Math.max(newest[writer] ?? 0, changedAt)
       if (membership.membership !== 'join') others.set(nid, membership)
-      else {
-        joined.set(nid, membership)
-        byNid.set(nid, { nid, isJoined: true, membership, recency: recency.of(nid), wasIn: true })
-      }
+      else byNid.set(nid, { nid, isJoined: true, membership, recency: recency.of(nid), wasIn: true })
     }
     const order = [...byNid.values()].sort(byRecency)
     const hasChangedAfter = (position: EventPosition) =>
       newest.some((changedAt) => changedAt !== undefined && isNewer(changedAt, position))
     return {
-      joined,
+      joined: rooms.joined,
       others,
       byNid,
       order,

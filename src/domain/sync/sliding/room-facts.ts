@@ -2,7 +2,7 @@ import { createBoundedMap } from '../../../core/cache.ts'
 import { roomNameOf } from '../../../core/event/content.ts'
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
-import type { Reader } from '../../../store/db/db.ts'
+import type { Database } from '../../../store/db/db.ts'
 import { getPlainFacts, getRoomTypes, getRoomTypesOfUser, type RoomsOfType } from '../../../store/rooms/room-facts.ts'
 import { MAX_FACT_CHARS } from '../../limits/sliding-sync.ts'
 import type { RoomRegistry } from '../../rooms/room/registry.ts'
@@ -43,7 +43,7 @@ const MAX_OTHERS = 20_000
 
 /** Rooms that are not in memory are not loaded for it: what is missing of their facts comes in one query. */
 export function createRoomFacts(parts: {
-  readonly db: Reader
+  readonly db: Pick<Database, 'query' | 'bulk'>
   readonly registry: RoomRegistry
   readonly recency: Recency
 }): KnownFacts {
@@ -102,12 +102,12 @@ export function createRoomFacts(parts: {
     typeOf: (roomNid) => types.get(roomNid),
 
     async learnAllTypes(userNid) {
-      await takeTypes(getRoomTypesOfUser(db, userNid))
+      await takeTypes(getRoomTypesOfUser(db.bulk, userNid))
     },
 
     async learnTypes(userNid, roomNids) {
       const isMany = roomNids.length >= MANY
-      const found = await takeTypes(isMany ? getRoomTypesOfUser(db, userNid) : getRoomTypes(db, roomNids))
+      const found = await takeTypes(isMany ? getRoomTypesOfUser(db.bulk, userNid) : getRoomTypes(db, roomNids))
       const left = roomNids.filter((nid) => !found.has(nid))
       if (left.length === 0) return found
       const others = new Map<number, RoomFacts>()
