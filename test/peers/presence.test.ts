@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { ByteBudget } from '../../src/core/byte-budget.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { createPresenceNews } from '../../src/domain/federation/presence-news.ts'
+import { createUserRooms } from '../../src/domain/sync/user-rooms.ts'
+import { getJoinedOfSmallRooms } from '../../src/store/rooms/rooms.ts'
 import type { Account, Json } from '../support/api.ts'
 import { type Neighbour, type Neighbourhood, openNeighbourhood } from '../support/neighbours.ts'
 import { openStranger, type Stranger } from '../support/stranger.ts'
@@ -143,4 +147,32 @@ test('B8: a user of another server who comes into a further room is told there a
   const { next_batch: since } = await syncSince(alpha, fred)
   await beta.api.call('POST', `/join/${enc(room)}?server_name=${enc(alpha.name)}`, { token: bob.token, body: {} })
   expect(await sentAfter(alpha, fred, since, bob)).toMatchObject({ presence: 'online', status_msg: 'known' })
+})
+
+test('is told where a small room is shared, also if it is not in memory', async () => {
+  const { db } = beta.server.database
+  const bobs = await db.query<{ user_nid: number; room_nid: number }>(
+    'SELECT user_nid, room_nid FROM room_member JOIN matrix_user USING (user_nid) WHERE user_id = $1',
+    [bob.userId],
+  )
+  const told: string[][] = []
+  const news = createPresenceNews({
+    db,
+    clock: { now: () => Date.now() },
+    registry: { peek: () => undefined },
+    userRooms: createUserRooms({ db, budget: new ByteBudget(1_000_000) }),
+    edu: (servers) => told.push([...servers]),
+  })
+  const is = {
+    userId: bob.userId,
+    state: 'online',
+    statusMessage: undefined,
+    activeAt: 0,
+    roomNids: undefined,
+  } as const
+  await news(bobs[0]!.user_nid, is as Parameters<typeof news>[1])
+  expect(told.map((servers) => servers.toSorted())).toEqual([[alpha.name, beta.name].toSorted()])
+  const [{ room_nid: ofTwo }] = bobs as [(typeof bobs)[0]]
+  expect((await getJoinedOfSmallRooms(db, [ofTwo], 2)).toSorted()).toEqual([alice.userId, bob.userId].toSorted())
+  expect(await getJoinedOfSmallRooms(db, [ofTwo], 1)).toEqual([])
 })

@@ -30,7 +30,7 @@ export function createPresenceNews(deps: {
       } else if (room.isShared && !room.partialState?.lacksMembers && room.counts.join <= MAX_MEMBERS_SHARING_PRESENCE)
         for (const server of (await room.servers.of(() => getJoinedUsers(db, roomNid))).keys()) servers.add(server)
     }
-    const found = await getJoinedOfSmallRooms(db, unread, MAX_MEMBERS_SHARING_PRESENCE)
+    const found = unread.length > 0 ? await getJoinedOfSmallRooms(db, unread, MAX_MEMBERS_SHARING_PRESENCE) : []
     for (const userId of found) servers.add(serverOf(userId))
     if (servers.size === 0) return
     const content = { user_id: presence.userId, ...presenceContent(presence, clock.now()) }
