@@ -155,13 +155,13 @@ test('is told where a small room is shared, also if it is not in memory', async 
     'SELECT user_nid, room_nid FROM room_member JOIN matrix_user USING (user_nid) WHERE user_id = $1',
     [bob.userId],
   )
-  const told: string[][] = []
+  const sent: string[][] = []
   const news = createPresenceNews({
     db,
     clock: { now: () => Date.now() },
     registry: { peek: () => undefined },
     userRooms: createUserRooms({ db, budget: new ByteBudget(1_000_000) }),
-    edu: (servers) => told.push([...servers]),
+    edu: (servers) => sent.push([...servers]),
   })
   const is = {
     userId: bob.userId,
@@ -171,7 +171,7 @@ test('is told where a small room is shared, also if it is not in memory', async 
     roomNids: undefined,
   } as const
   await news(bobs[0]!.user_nid, is as Parameters<typeof news>[1])
-  expect(told.map((servers) => servers.toSorted())).toEqual([[alpha.name, beta.name].toSorted()])
+  expect(sent.map((servers) => servers.toSorted())).toEqual([[alpha.name, beta.name].toSorted()])
   const [{ room_nid: ofTwo }] = bobs as [(typeof bobs)[0]]
   expect((await getJoinedOfSmallRooms(db, [ofTwo], 2)).toSorted()).toEqual([alice.userId, bob.userId].toSorted())
   expect(await getJoinedOfSmallRooms(db, [ofTwo], 1)).toEqual([])
