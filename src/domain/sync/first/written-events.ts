@@ -161,12 +161,14 @@ export class WrittenEvents {
   }
 
   #setAges(now: number): void {
-    if (now === this.#now) return
+    const before = this.#now
+    if (now === before) return
     this.#now = now
     const json = this.#json
     for (let index = 0; index < this.#ts.length; index++) {
-      const age = Math.max(0, now - this.#ts[index]!)
-      if (putNumber(json, this.#ends[index]!, this.#digits[index]!, age)) continue
+      const ts = this.#ts[index]!
+      const place = { end: this.#ends[index]!, digits: this.#digits[index]! }
+      if (putNumber(json, place, Math.max(0, before - ts), Math.max(0, now - ts))) continue
       this.#writeAges(now)
       return
     }
@@ -213,15 +215,18 @@ function textFor(gap: ReaderGap, reader: WrittenFor): string {
   return gap.kind === 'own' ? ownText(gap.mark, gap.txnId, reader) : `${reader.parts?.has(gap.rootNid) === true}`
 }
 
-/** Writes a whole number with exactly so many digits. False if it does not have so many; something else is written then. */
-function putNumber(json: Buffer, end: number, digits: number, number: number): boolean {
+/** Writes a whole number over another one. False if that one has not as many digits; something else is written then. */
+function putNumber(json: Buffer, { end, digits }: { end: number; digits: number }, before: number, number: number): boolean {
   let rest = number
-  for (let at = end - 1; at >= end - digits; at--) {
+  let known = before
+  // A moment later only the last digits differ.
+  for (let at = end - 1; at >= end - digits && rest !== known; at--) {
     const tenth = Math.floor(rest / 10)
     json[at] = ZERO + rest - 10 * tenth
     rest = tenth
+    known = Math.floor(known / 10)
   }
-  return rest === 0 && (digits === 1 || json[end - digits] !== ZERO)
+  return rest === known && (digits === 1 || json[end - digits] !== ZERO)
 }
 
 /** Events for readers of whom each may be this one. References of the events, and of what is bundled with them, must be loaded. */
