@@ -216,7 +216,12 @@ function textFor(gap: ReaderGap, reader: WrittenFor): string {
 }
 
 /** Writes a whole number over another one. False if that one has not as many digits; something else is written then. */
-function putNumber(json: Buffer, { end, digits }: { end: number; digits: number }, before: number, number: number): boolean {
+function putNumber(
+  json: Buffer,
+  { end, digits }: { end: number; digits: number },
+  before: number,
+  number: number,
+): boolean {
   let rest = number
   let known = before
   // A moment later only the last digits differ.
