@@ -156,7 +156,7 @@ async function sharedSection(
   const knowing = withParts(look, room, timeline)
   const parts = (knowing instanceof Promise ? await knowing : knowing)?.parts
   if (parts === undefined) return undefined
-  const summing = summaryOf(look, room)
+  const summing = summaryOf(look, room, known?.isNamed)
   const summary = summing instanceof Promise ? await summing : summing
   const target = known?.target ?? room.committed.state
   const wish = {

@@ -242,7 +242,9 @@ export interface Summary {
   readonly 'm.invited_member_count': number
 }
 
-export function summaryOf(look: Look, room: Room): Summary | Promise<Summary> {
+/** @param isNamed whether it is known that the room has a name */
+export function summaryOf(look: Look, room: Room, isNamed = false): Summary | Promise<Summary> {
+  if (isNamed) return countsOf(room)
   const nameNid = room.stateNid(room.committed.state, 'm.room.name', '')
   const name = nameNid === 0 ? undefined : room.fact(nameNid)
   return roomNameOf(name) === undefined ? summaryWithHeroes(look, room) : countsOf(room)

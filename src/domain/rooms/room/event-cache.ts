@@ -18,7 +18,7 @@ export interface EventCache extends EventLoader {
   /** Keeps an event that was just read, unless it was forgotten lately. An event that is already cached wins, since it may be newer. */
   adopt(row: EventRow): RoomEvent
   /** Whether nothing is known of an event that its row, which was just read, does not say. */
-  saysNoMore(row: EventRow): boolean
+  saysNoMore(row: Pick<EventRow, 'event_nid' | 'event_id' | 'redacted_by' | 'has_relations'>): boolean
   /** Forgets events that were removed or changed. Reads that began before do not bring them back. */
   forget(nids: readonly number[]): void
   /** Forgets all events, because commits were missed: some of them may be redactions. */

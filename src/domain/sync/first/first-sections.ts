@@ -34,7 +34,7 @@ export function sharesSection(look: Look, room: Room): boolean {
 }
 
 /** What of a room's state is shown depends on this much of a request. */
-function wishOf({ request }: Look): number {
+export function wishOf({ request }: Look): number {
   return (request.filter.room.state.lazyLoadMembers ? 2 : 0) + (request.stateAfter === undefined ? 0 : 1)
 }
 
@@ -95,19 +95,23 @@ function stateOf(
   const own = new Set(ownMembers(look, state.events, senderNids))
   const common = own.size === 0 ? state.events : state.events.filter((event) => !own.has(event))
   const events = new WrittenEvents(openEvents(common, readingOf(look)), look.timeMs)
+  return firstStateOf({ target, events, nids: common.map(({ nid }) => nid), senderNids, isNamed: false })
+}
+
+export function firstStateOf(state: Omit<FirstState, 'bytes'>): FirstState {
+  const { target, events, nids, senderNids } = state
   // The room may be forgotten before this is.
   const bytes = STATE_BYTES + events.bytes + stateBytes(target)
-  return {
-    target,
-    events,
-    nids: common.map(({ nid }) => nid),
-    senderNids,
-    bytes: bytes + NUMBER_BYTES * (common.length + 2 * senderNids.size),
-  }
+  return { ...state, bytes: bytes + NUMBER_BYTES * (nids.length + 2 * senderNids.size) }
 }
 
 /** With members that are loaded lazily, the numbers of the senders' own: every first sync shows them. */
-function sendersMembers(look: Look, room: Room, target: StateMap, senders: readonly string[]): ReadonlySet<number> {
+export function sendersMembers(
+  look: Look,
+  room: Room,
+  target: StateMap,
+  senders: readonly string[],
+): ReadonlySet<number> {
   const { lazyLoadMembers } = look.request.filter.room.state
   return new Set(lazyLoadMembers ? senders.map((userId) => room.stateNid(target, 'm.room.member', userId)) : [])
 }

@@ -6,6 +6,7 @@ import { getEventsWithin } from '../../../store/events/events.ts'
 import { receiptsToBegin } from '../../../store/events/receipts.ts'
 import { getRecentTimelines } from '../../../store/events/recent-timelines.ts'
 import { getStateKeys, loadCurrentStates } from '../../../store/events/state.ts'
+import { getStateTexts } from '../../../store/events/state-texts.ts'
 import { getUnread } from '../../../store/events/unread.ts'
 import { countKeys } from '../../../store/keys/one-time-keys.ts'
 import { inboxBounds } from '../../../store/keys/to-device.ts'
@@ -50,6 +51,7 @@ export function createPlanAhead({
         getStateKeys(db, none),
         loadCurrentStates(db, none),
         getEventsWithin(db, none, 0),
+        getStateTexts(db.bulk, none, 0),
         getJoinedOfServer(db, none, serverName),
         countMembers(db, none),
         inboxBounds(db, { userNid: NOBODY, deviceId: '' }),

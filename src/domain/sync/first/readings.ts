@@ -27,6 +27,8 @@ export interface FirstState {
   readonly nids: readonly number[]
   /** With members that are loaded lazily: those of the events above that are the senders'. */
   readonly senderNids: ReadonlySet<number>
+  /** Whether it is known without looking at its events that the room has a name, or an alias in the place of one. */
+  readonly isNamed: boolean
   /** Bytes in memory. */
   readonly bytes: number
 }

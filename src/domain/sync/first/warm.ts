@@ -9,8 +9,9 @@ import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
 import { sendersOf } from '../room-section.ts'
 import { limitOf, wantsAll } from '../shown-timeline.ts'
-import { firstWritten } from './first-sections.ts'
+import { firstWritten, sharesSection } from './first-sections.ts'
 import { writeStraight } from './straight.ts'
+import { type StraightRoom, writeStraightStates } from './straight-state.ts'
 
 /** How many rooms are read side by side: enough to fill the database's pipeline, few enough to bound memory. */
 export const ROOMS_AT_ONCE = 200
@@ -44,7 +45,8 @@ export async function warm(look: Look, roomNids: readonly number[], isFirst = fa
   const begun: (Promise<void> | undefined)[] = []
   const load = async (nid: number): Promise<Room> => {
     const room = registry.peekAlive(nid) ?? (await registry.getByNid(nid))
-    if (isFirst && begun.length < ROOMS_AT_ONCE) begun.push(beginState(look, room))
+    // Otherwise it is written with the timeline, if that can be.
+    if (isFirst && begun.length < ROOMS_AT_ONCE && !sharesSection(look, room)) begun.push(beginState(look, room))
     return room
   }
   const cold = roomNids.filter((nid) => {
@@ -72,12 +74,15 @@ async function readTimelinesOnce(
   // A reader who wants all events need not see one more to know that there are more.
   const limit = Math.min(Math.max(1, limitOf(look) + (wantsAll(look) ? 0 : 1)), MAX_WARMED_EVENTS)
   const others = new Set<Promise<void>>()
+  const othersRooms: Promise<Room>[] = []
   const own: number[] = []
   const ownRooms: Promise<Room>[] = []
   nids.forEach((nid, index) => {
     const read = reads.get(nid)
-    if (read !== undefined && read.limit >= limit) others.add(read.done)
-    else {
+    if (read !== undefined && read.limit >= limit) {
+      others.add(read.done)
+      othersRooms.push(rooms[index]!)
+    } else {
       own.push(nid)
       ownRooms.push(rooms[index]!)
     }
@@ -92,6 +97,10 @@ async function readTimelinesOnce(
     for (const nid of own) if (reads.get(nid) === read) reads.delete(nid)
   }
   await Promise.all(others)
+  if (!isFirst || othersRooms.length === 0) return
+  // They may have wanted less of the states.
+  const shared = (await Promise.all(othersRooms)).filter((room) => sharesSection(look, room))
+  await Promise.all(shared.map((room) => (firstWritten(look, room)?.state ? undefined : beginState(look, room))))
 }
 
 async function readTimelines(
@@ -113,15 +122,37 @@ async function readTimelines(
     // If the rooms cannot be read, nobody waits for these rows.
     reading?.catch(() => {})
     await Promise.all(rooms.slice(from - ROOMS_IN_PIECE, from))
+    const straight: StraightRoom[] = []
     for (const [nid, rows] of timelines) {
       const room = sources.registry.peekAlive(nid)
       if (room === undefined) continue
-      const straight = isFirst ? writeStraight(look, room, rows) : undefined
-      const events = straight ? [] : adoptTimeline(look, room, rows)
-      if (isLazy) begun.push(beginSenders(look, room, straight ?? sendersOf(room, events)))
+      const senders = isFirst ? writeStraight(look, room, rows) : undefined
+      if (senders !== undefined) {
+        straight.push({ room, senders })
+        continue
+      }
+      const events = adoptTimeline(look, room, rows)
+      if (isFirst && sharesSection(look, room)) begun.push(beginState(look, room))
+      if (isLazy) begun.push(beginSenders(look, room, sendersOf(room, events)))
     }
+    if (straight.length > 0) begun.push(readStates(look, straight))
   }
   await Promise.all(begun)
+}
+
+/** Has the states of rooms written whose timelines are, or else loaded. */
+async function readStates(look: Look, rooms: readonly StraightRoom[]): Promise<void> {
+  const { by, request } = look
+  const isLazy = request.filter.room.state.lazyLoadMembers
+  const silent = isLazy ? rooms.filter(({ senders }) => !senders.includes(by.userId)) : []
+  const own = silent.map(({ room }) => room.stateNid(room.committed.state, 'm.room.member', by.userId))
+  const loadingOwn = begin(look, own)
+  const left = await writeStraightStates(look, rooms)
+  const loading = left.flatMap(({ room, senders }) => [
+    beginState(look, room),
+    isLazy ? beginSenders(look, room, senders) : undefined,
+  ])
+  await Promise.all([loadingOwn, ...loading])
 }
 
 /** Gives the events, oldest first. */

@@ -1,0 +1,105 @@
+import { canonicalAliasOf, roomNameOf } from '../../../core/event/content.ts'
+import { memberTexts } from '../../../core/event/member-texts.ts'
+import type { UserId } from '../../../core/ids.ts'
+import { forEachState, type StateMap } from '../../../core/state/trie.ts'
+import { getStateTexts, type StateText } from '../../../store/events/state-texts.ts'
+import { MAX_FIRST_SECTION_BYTES } from '../../limits/answers.ts'
+import { headOf } from '../../rooms/room/client-event.ts'
+import type { Room } from '../../rooms/room/room.ts'
+import type { Look } from '../look.ts'
+import { firstStateOf, sendersMembers, wishOf } from './first-sections.ts'
+import type { FirstState } from './readings.ts'
+import { knownReading } from './timelines.ts'
+import { type OpenEvent, WrittenEvents } from './written-events.ts'
+
+/** Of a room with more state, the events are loaded, as its other readers may find them in memory then. */
+const MAX_STRAIGHT_STATE = 64
+
+/** A room whose timeline was written straight. */
+export interface StraightRoom {
+  readonly room: Room
+  readonly senders: readonly UserId[]
+}
+
+/** What a first sync is to show of a room's state. */
+interface Wanted extends StraightRoom {
+  readonly target: StateMap
+  /** By the number of their events; with members that are loaded lazily, those of senders alone. */
+  readonly nids: readonly number[]
+}
+
+/**
+ * Writes the states that belong to timelines that were written straight, straight from their rows too, for all readers of the rooms.
+ *
+ * @returns those rooms of which that cannot be done: their states have to be loaded
+ */
+export async function writeStraightStates(look: Look, rooms: readonly StraightRoom[]): Promise<StraightRoom[]> {
+  const wanted = rooms.map((room) => wantedOf(look, room))
+  const few = wanted.filter(({ nids }) => nids.length <= MAX_STRAIGHT_STATE)
+  const found = await getStateTexts(
+    look.sources.db.bulk,
+    few.flatMap(({ nids }) => nids),
+    MAX_FIRST_SECTION_BYTES,
+  )
+  return wanted.filter((one) => !isWritten(look, one, found.get(one.room.nid)))
+}
+
+function wantedOf(look: Look, { room, senders }: StraightRoom): Wanted {
+  const target = room.committed.state
+  const { lazyLoadMembers } = look.request.filter.room.state
+  const nids: number[] = []
+  forEachState(target, (keyId, nid) => {
+    if (!lazyLoadMembers || room.keys.nameOf(keyId).type !== 'm.room.member') nids.push(nid)
+  })
+  for (const nid of sendersMembers(look, room, target, senders)) if (nid !== 0) nids.push(nid)
+  return { room, senders, target, nids }
+}
+
+function isWritten(
+  look: Look,
+  { room, senders, target, nids }: Wanted,
+  texts: readonly StateText[] | undefined,
+): boolean {
+  const known = knownReading(look, room)
+  // The room may have news since, or others may have written it.
+  if (known?.timeline === undefined || room.committed.state !== target) return false
+  if (texts?.length !== nids.length) return false
+  const state = stateFrom(look, texts, { target, senderNids: sendersMembers(look, room, target, senders) })
+  if (state === undefined) return false
+  look.sources.firstReadings.set(room.nid, { ...known, wish: wishOf(look), state })
+  return true
+}
+
+/** Undefined where a text does not say all. */
+function stateFrom(
+  look: Look,
+  texts: readonly StateText[],
+  of: Pick<FirstState, 'target' | 'senderNids'>,
+): FirstState | undefined {
+  const events: OpenEvent[] = []
+  let isNamed = false
+  for (const text of texts) {
+    const members = memberTexts(text.json)
+    if (!members?.isPlain || !saysAll(look, text)) return undefined
+    events.push(openEvent(text, headOf(text, members)))
+    if (text.type === 'm.room.name') isNamed ||= roomNameOf({ content: JSON.parse(members.content) }) !== undefined
+    if (text.type === 'm.room.canonical_alias')
+      isNamed ||= canonicalAliasOf({ content: JSON.parse(members.content) }) !== undefined
+  }
+  const nids = texts.map(({ nid }) => nid)
+  return firstStateOf({ ...of, events: new WrittenEvents(events, look.timeMs), nids, isNamed })
+}
+
+function saysAll({ sources }: Look, { nid, id, hasRelations }: StateText): boolean {
+  return sources.events.saysNoMore({ event_nid: nid, event_id: id, redacted_by: null, has_relations: hasRelations })
+}
+
+/** What stands after the age of a state event: for all readers, or with a place for its sender's client. */
+const CLOSED: Pick<OpenEvent, 'gaps' | 'rest'> = { gaps: [], rest: ['}}'] }
+const OPEN_FOR_SENDER = ['', '}}']
+
+function openEvent({ txnToken, txnId, senderNid, ts }: StateText, head: string): OpenEvent {
+  if (txnId === null) return { head, ts, ...CLOSED }
+  const mark = { txnToken: txnToken ?? undefined, senderNid }
+  return { head, ts, gaps: [{ kind: 'own', mark, txnId }], rest: OPEN_FOR_SENDER }
+}

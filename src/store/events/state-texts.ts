@@ -1,0 +1,62 @@
+import type { EventId } from '../../core/ids.ts'
+import type { Reader } from '../db/db.ts'
+
+// Tables: read: event
+
+/** A state event of which the text says all that clients are sent, but for its age. */
+export interface StateText {
+  readonly nid: number
+  readonly senderNid: number
+  readonly ts: number
+  readonly id: EventId
+  readonly type: string
+  readonly txnToken: number | null
+  readonly txnId: string | null
+  readonly hasRelations: boolean
+  readonly json: string
+}
+
+type Members = readonly [
+  nid: number,
+  senderNid: number,
+  ts: number,
+  id: EventId,
+  type: string,
+  txnToken: number | null,
+  txnId: string | null,
+  hasRelations: boolean,
+]
+
+/** Canonical JSON has no line breaks. */
+const BETWEEN_TEXTS = '\n'
+
+/**
+ * State events by their rooms, in the order of their numbers: one row for each room. Left out are rooms with an event that replaced another
+ * or was redacted, and rooms whose events have more than `maxBytes` bytes.
+ */
+export async function getStateTexts(
+  reader: Reader,
+  eventNids: readonly number[],
+  maxBytes: number,
+): Promise<Map<number, StateText[]>> {
+  const rooms = await reader.query<{ room_nid: number; members: string; texts: string }>(
+    `SELECT room_nid, json_agg(json_build_array(event_nid, sender_nid, origin_server_ts, event_id, type, txn_token, txn_id, has_relations)
+         ORDER BY event_nid)::text AS members,
+       string_agg(json, $3 ORDER BY event_nid) AS texts
+     FROM event WHERE event_nid = ANY ($1::bigint[]) GROUP BY room_nid
+     HAVING bool_and(replaces_nid IS NULL AND redacted_by IS NULL AND standing IS NULL) AND sum(octet_length(json)) <= $2`,
+    [eventNids, maxBytes, BETWEEN_TEXTS],
+  )
+  return new Map(
+    rooms.map(({ room_nid, members, texts }) => {
+      const jsons = texts.split(BETWEEN_TEXTS)
+      const events = JSON.parse(members) as Members[]
+      if (jsons.length !== events.length) throw new Error(`room ${room_nid}: a state event is not canonical JSON`)
+      return [room_nid, events.map((event, index) => stateText(event, jsons[index]!))]
+    }),
+  )
+}
+
+function stateText([nid, senderNid, ts, id, type, txnToken, txnId, hasRelations]: Members, json: string): StateText {
+  return { nid, senderNid, ts, id, type, txnToken, txnId, hasRelations, json }
+}
