@@ -55,6 +55,8 @@ beforeAll(async () => {
   late = await house.person('late')
   phone = personOf(house.api, await login(house.api, bob.userId))
   await room('usual')
+  await room('without a name', { name: undefined })
+  await room('with an alias', { name: undefined, room_alias_name: 'aliased' })
   const spoken = await room('spoken')
   for (const body of ['line\nafter "line"\u2028', 'Grüße 😀', '日本語 \\n \\', '\u0001']) await bob.say(spoken, body)
   await send(phone, await room('of two clients'), 'of-the-phone', {})
@@ -100,6 +102,29 @@ it.each(QUERIES)('everybody is shown after a start what they were shown before: 
   await house.restart()
   const together = await Promise.all(people.map((person) => firstSync(person, query)))
   expect(together).toEqual(known)
+})
+
+it('everybody is shown the state that they asked for, whoever asked for another at the same time', async () => {
+  const asked = QUERIES.filter(([name]) => /ten|lazily|state/.test(name))
+  for (const order of [asked, asked.toReversed()]) {
+    await house.restart()
+    const shown = await Promise.all(order.flatMap(([, query]) => people.map((person) => firstSync(person, query))))
+    expect(shown).toEqual(order.flatMap(([, query]) => before.get(query)!))
+  }
+})
+
+it('a state event that is redacted after such a first sync is shown redacted', async () => {
+  const id = await room('topical', { topic: 'of the day' })
+  const query = queryOf({ timeline: { limit: LIMIT }, rooms: [id] })
+  const topicOf = async (person: Person) =>
+    (await firstSync(person, query))[id].state.events.find(({ type }: Json) => type === 'm.room.topic')
+  await house.restart()
+  const shown = await topicOf(bob)
+  expect([shown.content.topic, await topicOf(alice)]).toEqual(['of the day', shown])
+  await alice.call('PUT', inRoom(id, `/redact/${encodeURIComponent(shown.event_id)}/topic`), {})
+  for (const person of people.slice(0, 2)) expect((await topicOf(person)).content).toEqual({})
+  await house.restart()
+  for (const person of people.slice(0, 2)) expect((await topicOf(person)).content).toEqual({})
 })
 
 it('what comes after such a first sync is shown once', async () => {
