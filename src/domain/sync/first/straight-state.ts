@@ -7,13 +7,19 @@ import { MAX_FIRST_SECTION_BYTES } from '../../limits/answers.ts'
 import { headOf } from '../../rooms/room/client-event.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { Look } from '../look.ts'
-import { firstStateOf, sendersMembers, wishOf } from './first-sections.ts'
+import { firstStateOf, sendersMembers, sharesSection, wishOf } from './first-sections.ts'
 import type { FirstState } from './readings.ts'
 import { knownReading } from './timelines.ts'
 import { type OpenEvent, WrittenEvents } from './written-events.ts'
 
 /** Of a room with more state, the events are loaded, as its other readers may find them in memory then. */
 const MAX_STRAIGHT_STATE = 64
+
+/** Whether it is worth waiting for the timeline of a room with the state: both may be written then. */
+export function mayBeStraight(look: Look, room: Room): boolean {
+  const { lazyLoadMembers } = look.request.filter.room.state
+  return sharesSection(look, room) && (lazyLoadMembers || room.committed.state.size <= MAX_STRAIGHT_STATE)
+}
 
 /** A room whose timeline was written straight. */
 export interface StraightRoom {

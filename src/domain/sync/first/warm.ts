@@ -9,9 +9,9 @@ import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
 import { sendersOf } from '../room-section.ts'
 import { limitOf, wantsAll } from '../shown-timeline.ts'
-import { firstWritten, sharesSection } from './first-sections.ts'
+import { firstWritten } from './first-sections.ts'
 import { writeStraight } from './straight.ts'
-import { type StraightRoom, writeStraightStates } from './straight-state.ts'
+import { mayBeStraight, type StraightRoom, writeStraightStates } from './straight-state.ts'
 
 /** How many rooms are read side by side: enough to fill the database's pipeline, few enough to bound memory. */
 export const ROOMS_AT_ONCE = 200
@@ -46,7 +46,7 @@ export async function warm(look: Look, roomNids: readonly number[], isFirst = fa
   const load = async (nid: number): Promise<Room> => {
     const room = registry.peekAlive(nid) ?? (await registry.getByNid(nid))
     // Otherwise it is written with the timeline, if that can be.
-    if (isFirst && begun.length < ROOMS_AT_ONCE && !sharesSection(look, room)) begun.push(beginState(look, room))
+    if (isFirst && begun.length < ROOMS_AT_ONCE && !mayBeStraight(look, room)) begun.push(beginState(look, room))
     return room
   }
   const cold = roomNids.filter((nid) => {
@@ -99,7 +99,7 @@ async function readTimelinesOnce(
   await Promise.all(others)
   if (!isFirst || othersRooms.length === 0) return
   // They may have wanted less of the states.
-  const shared = (await Promise.all(othersRooms)).filter((room) => sharesSection(look, room))
+  const shared = (await Promise.all(othersRooms)).filter((room) => mayBeStraight(look, room))
   await Promise.all(shared.map((room) => (firstWritten(look, room)?.state ? undefined : beginState(look, room))))
 }
 
@@ -128,11 +128,11 @@ async function readTimelines(
       if (room === undefined) continue
       const senders = isFirst ? writeStraight(look, room, rows) : undefined
       if (senders !== undefined) {
-        straight.push({ room, senders })
+        if (mayBeStraight(look, room)) straight.push({ room, senders })
         continue
       }
       const events = adoptTimeline(look, room, rows)
-      if (isFirst && sharesSection(look, room)) begun.push(beginState(look, room))
+      if (isFirst && mayBeStraight(look, room)) begun.push(beginState(look, room))
       if (isLazy) begun.push(beginSenders(look, room, sendersOf(room, events)))
     }
     if (straight.length > 0) begun.push(readStates(look, straight))
