@@ -147,7 +147,8 @@ async function readStates(look: Look, rooms: readonly StraightRoom[]): Promise<v
   const silent = isLazy ? rooms.filter(({ senders }) => !senders.includes(by.userId)) : []
   const own = silent.map(({ room }) => room.stateNid(room.committed.state, 'm.room.member', by.userId))
   const loadingOwn = begin(look, own)
-  const left = await writeStraightStates(look, rooms)
+  // Whoever needs a state that could not be read hears of it then.
+  const left = await writeStraightStates(look, rooms).catch(() => rooms)
   const loading = left.flatMap(({ room, senders }) => [
     beginState(look, room),
     isLazy ? beginSenders(look, room, senders) : undefined,
