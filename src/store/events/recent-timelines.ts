@@ -1,6 +1,7 @@
 import type { EventId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
 import type { EventRow, Standing } from './events.ts'
+import { BETWEEN_TEXTS, splitTexts } from './joined-texts.ts'
 
 // Tables: read: event
 
@@ -36,9 +37,6 @@ const RECENT_MEMBERS = `json_build_array(event_nid, room_pos, sender_nid, origin
   event_id, type, replaces_nid, redacted_by, txn_token, key_id, stream_pos, current_chain, current_seq, txn_id, standing, reason, auth_nids,
   auth_content)`
 
-/** Canonical JSON has no line breaks. */
-const BETWEEN_TEXTS = '\n'
-
 /**
  * The newest `limit` events of each room, newest first: one round trip for a whole initial sync, and one row for each room, which the driver
  * reads in a tenth of the time that it takes to read one for each event. Before rows are kept they need {@link withOwnText}.
@@ -59,9 +57,8 @@ export async function getRecentTimelines(
   )
   return new Map(
     rooms.map(({ room_nid, members, texts }) => {
-      const jsons = texts.split(BETWEEN_TEXTS)
       const events = JSON.parse(members) as RecentMembers[]
-      if (jsons.length !== events.length) throw new Error(`room ${room_nid}: an event is not canonical JSON`)
+      const jsons = splitTexts(room_nid, texts, events.length)
       return [room_nid, events.map((event, index) => recentRow(room_nid, event, jsons[index]!))]
     }),
   )

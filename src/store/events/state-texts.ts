@@ -1,5 +1,6 @@
 import type { EventId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
+import { BETWEEN_TEXTS, splitTexts } from './joined-texts.ts'
 
 // Tables: read: event
 
@@ -27,9 +28,6 @@ type Members = readonly [
   hasRelations: boolean,
 ]
 
-/** Canonical JSON has no line breaks. */
-const BETWEEN_TEXTS = '\n'
-
 /**
  * State events by their rooms, in the order of their numbers: one row for each room. Left out are rooms with an event that replaced another
  * or was redacted, and rooms whose events have more than `maxBytes` bytes.
@@ -49,9 +47,8 @@ export async function getStateTexts(
   )
   return new Map(
     rooms.map(({ room_nid, members, texts }) => {
-      const jsons = texts.split(BETWEEN_TEXTS)
       const events = JSON.parse(members) as Members[]
-      if (jsons.length !== events.length) throw new Error(`room ${room_nid}: a state event is not canonical JSON`)
+      const jsons = splitTexts(room_nid, texts, events.length)
       return [room_nid, events.map((event, index) => stateText(event, jsons[index]!))]
     }),
   )

@@ -56,6 +56,10 @@ beforeAll(async () => {
   phone = personOf(house.api, await login(house.api, bob.userId))
   await room('usual')
   await room('without a name', { name: undefined })
+  await room('named elsewhere', {
+    name: undefined,
+    initial_state: [{ type: 'm.room.name', state_key: 'x', content: { name: 'x' } }],
+  })
   await room('with an alias', { name: undefined, room_alias_name: 'aliased' })
   const spoken = await room('spoken')
   for (const body of ['line\nafter "line"\u2028', 'Grüße 😀', '日本語 \\n \\', '\u0001']) await bob.say(spoken, body)

@@ -51,6 +51,7 @@ export function createPlanAhead({
         getStateKeys(db, none),
         loadCurrentStates(db, none),
         getEventsWithin(db, none, 0),
+        getStateTexts(db, none, 0),
         getStateTexts(db.bulk, none, 0),
         getJoinedOfServer(db, none, serverName),
         countMembers(db, none),

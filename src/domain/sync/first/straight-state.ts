@@ -2,6 +2,7 @@ import { canonicalAliasOf, roomNameOf } from '../../../core/event/content.ts'
 import { memberTexts } from '../../../core/event/member-texts.ts'
 import type { UserId } from '../../../core/ids.ts'
 import { forEachState, type StateMap } from '../../../core/state/trie.ts'
+import type { Reader } from '../../../store/db/db.ts'
 import { getStateTexts, type StateText } from '../../../store/events/state-texts.ts'
 import { MAX_FIRST_SECTION_BYTES } from '../../limits/answers.ts'
 import { headOf } from '../../rooms/room/client-event.ts'
@@ -10,7 +11,7 @@ import type { Look } from '../look.ts'
 import { firstStateOf, sendersMembers, sharesSection, wishOf } from './first-sections.ts'
 import type { FirstState } from './readings.ts'
 import { knownReading } from './timelines.ts'
-import { type OpenEvent, WrittenEvents } from './written-events.ts'
+import { afterAge, type OpenEvent, openUsual, WrittenEvents } from './written-events.ts'
 
 /** Of a room with more state, the events are loaded, as its other readers may find them in memory then. */
 const MAX_STRAIGHT_STATE = 64
@@ -30,8 +31,9 @@ export interface StraightRoom {
 /** What a first sync is to show of a room's state. */
 interface Wanted extends StraightRoom {
   readonly target: StateMap
-  /** By the number of their events; with members that are loaded lazily, those of senders alone. */
+  /** The numbers of its events; with members that are loaded lazily, of those only the senders' own. */
   readonly nids: readonly number[]
+  readonly senderNids: ReadonlySet<number>
 }
 
 /**
@@ -39,15 +41,16 @@ interface Wanted extends StraightRoom {
  *
  * @returns those rooms of which that cannot be done: their states have to be loaded
  */
-export async function writeStraightStates(look: Look, rooms: readonly StraightRoom[]): Promise<StraightRoom[]> {
+export async function writeStraightStates(
+  look: Look,
+  rooms: readonly StraightRoom[],
+  reader: Reader,
+): Promise<StraightRoom[]> {
   const wanted = rooms.map((room) => wantedOf(look, room))
   const few = wanted.filter(({ nids }) => nids.length <= MAX_STRAIGHT_STATE)
-  const found = await getStateTexts(
-    look.sources.db.bulk,
-    few.flatMap(({ nids }) => nids),
-    MAX_FIRST_SECTION_BYTES,
-  )
-  return wanted.filter((one) => !isWritten(look, one, found.get(one.room.nid)))
+  const nids = few.flatMap((room) => room.nids)
+  const found = nids.length > 0 ? await getStateTexts(reader, nids, MAX_FIRST_SECTION_BYTES) : undefined
+  return wanted.filter((one) => !isWritten(look, one, found?.get(one.room.nid)))
 }
 
 function wantedOf(look: Look, { room, senders }: StraightRoom): Wanted {
@@ -57,20 +60,21 @@ function wantedOf(look: Look, { room, senders }: StraightRoom): Wanted {
   forEachState(target, (keyId, nid) => {
     if (!lazyLoadMembers || room.keys.nameOf(keyId).type !== 'm.room.member') nids.push(nid)
   })
-  for (const nid of sendersMembers(look, room, target, senders)) if (nid !== 0) nids.push(nid)
-  return { room, senders, target, nids }
+  const senderNids = sendersMembers(look, room, target, senders)
+  for (const nid of senderNids) if (nid !== 0) nids.push(nid)
+  return { room, senders, target, nids, senderNids }
 }
 
 function isWritten(
   look: Look,
-  { room, senders, target, nids }: Wanted,
+  { room, target, nids, senderNids }: Wanted,
   texts: readonly StateText[] | undefined,
 ): boolean {
   const known = knownReading(look, room)
   // The room may have news since, or others may have written it.
   if (known?.timeline === undefined || room.committed.state !== target) return false
   if (texts?.length !== nids.length) return false
-  const state = stateFrom(look, texts, { target, senderNids: sendersMembers(look, room, target, senders) })
+  const state = stateFrom(look, texts, { target, senderNids })
   if (state === undefined) return false
   look.sources.firstReadings.set(room.nid, { ...known, wish: wishOf(look), state })
   return true
@@ -87,10 +91,8 @@ function stateFrom(
   for (const text of texts) {
     const members = memberTexts(text.json)
     if (!members?.isPlain || !saysAll(look, text)) return undefined
-    events.push(openEvent(text, headOf(text, members)))
-    if (text.type === 'm.room.name') isNamed ||= roomNameOf({ content: JSON.parse(members.content) }) !== undefined
-    if (text.type === 'm.room.canonical_alias')
-      isNamed ||= canonicalAliasOf({ content: JSON.parse(members.content) }) !== undefined
+    events.push(openUsual(headOf(text, members), text, AFTER_STATE))
+    isNamed ||= members.stateKey === '""' && namesRoom(text.type, members.content)
   }
   const nids = texts.map(({ nid }) => nid)
   return firstStateOf({ ...of, events: new WrittenEvents(events, look.timeMs), nids, isNamed })
@@ -100,12 +102,10 @@ function saysAll({ sources }: Look, { nid, id, hasRelations }: StateText): boole
   return sources.events.saysNoMore({ event_nid: nid, event_id: id, redacted_by: null, has_relations: hasRelations })
 }
 
-/** What stands after the age of a state event: for all readers, or with a place for its sender's client. */
-const CLOSED: Pick<OpenEvent, 'gaps' | 'rest'> = { gaps: [], rest: ['}}'] }
-const OPEN_FOR_SENDER = ['', '}}']
-
-function openEvent({ txnToken, txnId, senderNid, ts }: StateText, head: string): OpenEvent {
-  if (txnId === null) return { head, ts, ...CLOSED }
-  const mark = { txnToken: txnToken ?? undefined, senderNid }
-  return { head, ts, gaps: [{ kind: 'own', mark, txnId }], rest: OPEN_FOR_SENDER }
+/** @param json the content of an event whose state key is empty */
+function namesRoom(type: string, json: string): boolean {
+  if (type === 'm.room.name') return roomNameOf({ content: JSON.parse(json) }) !== undefined
+  return type === 'm.room.canonical_alias' && canonicalAliasOf({ content: JSON.parse(json) }) !== undefined
 }
+
+const AFTER_STATE = afterAge('')

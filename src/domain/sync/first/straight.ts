@@ -10,7 +10,7 @@ import { isNewer } from '../token.ts'
 import { sharesSection } from './first-sections.ts'
 import type { WrittenTimeline } from './readings.ts'
 import { readNow } from './timelines.ts'
-import { type OpenEvent, WrittenEvents } from './written-events.ts'
+import { afterAge, type OpenEvent, openUsual, WrittenEvents } from './written-events.ts'
 
 /**
  * Writes a room's timeline straight from its rows, and keeps it for its readers, if these are usual messages to which nothing relates, and
@@ -46,7 +46,9 @@ function timelineFrom(look: Look, room: Room, rows: readonly EventRow[]): Writte
     const { sender_nid: senderNid } = row
     if (!senders.has(senderNid))
       senders.set(senderNid, localMembers.get(senderNid)?.userId ?? JSON.parse(members.sender))
-    events.push(openEvent(row, headOf({ id: row.event_id, type: row.type }, members)))
+    const { origin_server_ts: ts, txn_token: txnToken, txn_id: txnId } = row
+    const head = headOf({ id: row.event_id, type: row.type }, members)
+    events.push(openUsual(head, { ts, senderNid, txnToken, txnId }, AFTER_MESSAGE))
   }
   if (bytes > MAX_FIRST_SECTION_BYTES) return undefined
   return {
@@ -74,13 +76,4 @@ function isUsualMessage(row: EventRow, { committed }: Room): boolean {
   )
 }
 
-/** What stands after the age of a message: for all readers, or with a place for its sender's client. */
-const CLOSED: Pick<OpenEvent, 'gaps' | 'rest'> = { gaps: [], rest: [',"membership":"join"}}'] }
-const OPEN_FOR_SENDER = [',"membership":"join"', '}}']
-
-function openEvent(row: EventRow, head: string): OpenEvent {
-  const { txn_token, txn_id: txnId, sender_nid: senderNid, origin_server_ts: ts } = row
-  if (txnId === null) return { head, ts, ...CLOSED }
-  const mark = { txnToken: txn_token ?? undefined, senderNid }
-  return { head, ts, gaps: [{ kind: 'own', mark, txnId }], rest: OPEN_FOR_SENDER }
-}
+const AFTER_MESSAGE = afterAge(',"membership":"join"')

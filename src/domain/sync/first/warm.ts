@@ -1,6 +1,6 @@
 import type { UserId } from '../../../core/ids.ts'
 import { forEachState } from '../../../core/state/trie.ts'
-import type { Database } from '../../../store/db/db.ts'
+import type { Database, Reader } from '../../../store/db/db.ts'
 import type { EventRow } from '../../../store/events/events.ts'
 import { getRecentTimelines, withOwnText } from '../../../store/events/recent-timelines.ts'
 import { MAX_ANSWER_PART_BYTES } from '../../limits.ts'
@@ -135,20 +135,20 @@ async function readTimelines(
       if (isFirst && mayBeStraight(look, room)) begun.push(beginState(look, room))
       if (isLazy) begun.push(beginSenders(look, room, sendersOf(room, events)))
     }
-    if (straight.length > 0) begun.push(readStates(look, straight))
+    if (straight.length > 0) begun.push(readStates(look, straight, reader))
   }
   await Promise.all(begun)
 }
 
 /** Has the states of rooms written whose timelines are, or else loaded. */
-async function readStates(look: Look, rooms: readonly StraightRoom[]): Promise<void> {
+async function readStates(look: Look, rooms: readonly StraightRoom[], reader: Reader): Promise<void> {
   const { by, request } = look
   const isLazy = request.filter.room.state.lazyLoadMembers
   const silent = isLazy ? rooms.filter(({ senders }) => !senders.includes(by.userId)) : []
   const own = silent.map(({ room }) => room.stateNid(room.committed.state, 'm.room.member', by.userId))
   const loadingOwn = begin(look, own)
   // Whoever needs a state that could not be read hears of it then.
-  const left = await writeStraightStates(look, rooms).catch(() => rooms)
+  const left = await writeStraightStates(look, rooms, reader).catch(() => rooms)
   const loading = left.flatMap(({ room, senders }) => [
     beginState(look, room),
     isLazy ? beginSenders(look, room, senders) : undefined,

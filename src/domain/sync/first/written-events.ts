@@ -249,3 +249,32 @@ export function openEvents(events: readonly RoomEvent[], reading: Reading): Open
     return { head, ts: event.ts, gaps: gaps.slice(1), rest: rest.split(OPEN) }
   })
 }
+
+/** What stands after the age of a usual event: for all readers, or with a place for its sender's client. */
+interface AfterAge {
+  readonly closed: Pick<OpenEvent, 'gaps' | 'rest'>
+  readonly forSender: readonly string[]
+}
+
+/** @param unsigned the members of `unsigned` after the age, as JSON */
+export const afterAge = (unsigned: string): AfterAge => ({
+  closed: { gaps: [], rest: [`${unsigned}}}`] },
+  forSender: [unsigned, '}}'],
+})
+
+/** An event to which nothing relates, and that replaced nothing. */
+export function openUsual(
+  head: string,
+  of: {
+    readonly ts: number
+    readonly senderNid: number
+    readonly txnToken: number | null
+    readonly txnId: string | null
+  },
+  { closed, forSender }: AfterAge,
+): OpenEvent {
+  const { ts, senderNid, txnId } = of
+  if (txnId === null) return { head, ts, ...closed }
+  const mark = { txnToken: of.txnToken ?? undefined, senderNid }
+  return { head, ts, gaps: [{ kind: 'own', mark, txnId }], rest: forSender }
+}
