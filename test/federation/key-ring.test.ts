@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import type { ServerName } from '../../src/core/ids.ts'
@@ -20,6 +21,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Outside, openOutside, outboundConfig } from '../support/outside.ts'
 import { keptInMemory } from '../support/server.ts'
 import { json, startTlsServer, type TlsServer } from '../support/tls-server.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const MINUTE = 60_000
 const WEEK = 7 * 24 * 60 * MINUTE
@@ -74,6 +76,9 @@ beforeEach(() => {
   ring = openRing()
 })
 
+/** The servers that were asked for their own keys, and have answered or failed. */
+const askedThemselves = new Set<string>()
+
 function openRing(key_servers: readonly ServerName[] = []): KeyRing {
   const { client, names } = outside
   const clock = { now: () => now }
@@ -86,6 +91,7 @@ function openRing(key_servers: readonly ServerName[] = []): KeyRing {
     sign: () => '',
     policy: EVERY_SERVER_WELCOME,
   })
+  const fetcher = createKeyFetcher(federation)
   const config = { server_name: OWN, ...outboundConfig({ key_servers }) }
   const log = pino({ level: 'silent' })
   return createKeyRing({
@@ -93,7 +99,7 @@ function openRing(key_servers: readonly ServerName[] = []): KeyRing {
     db: database.db,
     clock,
     signingKey: keptInMemory(own),
-    fetcher: createKeyFetcher(federation),
+    fetcher: { ...fetcher, own: (server) => fetcher.own(server).finally(() => askedThemselves.add(server)) },
     log,
   })
 }
@@ -391,6 +397,15 @@ describe('key servers', () => {
     telling(() => passedOn(signed()))
     await ring.keysOf(notaryName, [notaryKey.keyId])
     notary.requests.length = 0
+    askedThemselves.clear()
+    const { handler } = notary
+    // Its answers come once all want something of it: two requests may be on their way by then, and the third brings the others.
+    const areAllThere = waitUntil(
+      'all servers to be asked themselves',
+      () => askedThemselves.size === OTHERS.length + 1,
+    )
+    notary.handler = (request, response) =>
+      void areAllThere.then(() => setImmediate()).then(() => handler(request, response))
     const wanted = [name, ...OTHERS].flatMap((server) => [
       ring.keysOf(server, ['ed25519:a']),
       ring.keysOf(server, ['ed25519:a']),
