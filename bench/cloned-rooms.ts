@@ -65,6 +65,8 @@ function copyOf(column: string, roomId: string): string {
   if (column === 'event_id')
     return `'$' || translate(rtrim(encode(sha256((clone.word || o.event_id)::bytea), 'base64'), '='), '+/', '-_')`
   if (column === 'json') return `replace(replace(o.json, '${roomId}', clone.room_id), '${ROOM_NUMBER}', clone.n::text)`
+  // The number of the clone is longer or shorter than what stands for it.
+  if (column === 'content_place') return `CASE WHEN strpos(o.json, '${ROOM_NUMBER}') = 0 THEN o.content_place END`
   // 0 stands for no event.
   if (EVENT_NUMBERS.has(column)) return `CASE o.${column} WHEN 0 THEN 0 ELSE o.${column} + clone.ahead END`
   if (EVENT_LISTS.has(column))

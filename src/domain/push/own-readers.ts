@@ -26,6 +26,7 @@ export interface RuleGroup {
 export interface OwnReaders {
   readonly byNid: ReadonlyMap<number, OwnReader>
   readonly groups: Iterable<RuleGroup>
+  readonly hasGroups: boolean
   /** The readers who ignore a sender. */
   deafTo(sender: UserId): Deaf
 }
@@ -134,6 +135,10 @@ class RoomReaders implements OwnReaders {
 
   get groups(): Iterable<RuleGroup> {
     return this.#groups.values()
+  }
+
+  get hasGroups(): boolean {
+    return this.#groups.size > 0
   }
 
   knows(userNid: number): boolean {

@@ -104,7 +104,13 @@ export async function openWritingServices(parts: WritingParts): Promise<WritingS
   })
   const closed = createClosedRooms()
   const policies = createPolicyGate({ serverName, db, ask: createPolicyRequests({ peers: parts.peers, clock }) })
-  const noticing = createNoticing(roomBase)
+  const noticing = createNoticing({
+    pushRules: roomBase.pushRules,
+    threadFollowers: roomBase.threadFollowers,
+    budget: roomBase.budget,
+    db,
+    serverName,
+  })
   const unguarded = roomBase.restoredRooms.guard(
     createAppender({
       serverName,

@@ -137,7 +137,7 @@ async function hideMedia(tx: Tx, content: readonly OfKind<'quarantine'>[]): Prom
 async function redactEvents(tx: Tx, events: readonly OfKind<'event'>[]): Promise<number> {
   const rows = await tx.query(
     `WITH gone AS (
-       UPDATE event e SET redacted_by = n.redacted_by, json = n.json, auth_content = n.auth_content
+       UPDATE event e SET redacted_by = n.redacted_by, json = n.json, auth_content = n.auth_content, content_place = NULL
        FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[]) AS n (event_nid, event_id, redacted_by, json, auth_content)
        WHERE e.event_nid = n.event_nid AND e.event_id = n.event_id AND e.redacted_by IS NULL RETURNING e.event_nid, e.room_nid
      ), unrelated AS (DELETE FROM event_relation r USING gone g WHERE r.room_nid = g.room_nid AND r.child_nid = g.event_nid),

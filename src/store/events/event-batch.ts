@@ -1,3 +1,4 @@
+import { contentPlace } from '../../core/event/member-texts.ts'
 import type { Fence } from '../cluster/nodes.ts'
 import type { Reader } from '../db/connection.ts'
 import { type Column, Parameters } from '../db/parameters.ts'
@@ -86,6 +87,7 @@ const EVENT: readonly Column<EventWrite>[] = [
   ['event_id', 'text', (event) => event.event_id],
   ['type', 'text', (event) => event.type],
   ['txn_id', 'text', (event) => event.txn_id],
+  ['content_place', 'int', ({ json, origin_server_ts }) => contentPlace(json, origin_server_ts)],
   ['auth_nids', 'text', ({ auth_nids }) => auth_nids && `{${auth_nids.join(',')}}`],
 ]
 /** Columns that only events of other servers have. */
@@ -117,7 +119,9 @@ function eventInsert(p: Parameters, events: readonly EventWrite[]): string {
     FROM ${p.table(events, 'e', [...columns, ...(isRemote ? [RELATED] : []), ...p.jsonOf(events)])} WHERE e.${IN_ADVANCED})`
 }
 
-const PLACE = new Set(['room_pos', 'notifiable', 'replaces_nid', 'state_chain', 'state_seq', 'key_id', 'auth_nids'])
+const PLACE = new Set([
+  ...['room_pos', 'notifiable', 'replaces_nid', 'state_chain', 'state_seq', 'key_id', 'content_place', 'auth_nids'],
+])
 
 function promotion(p: Parameters, events: readonly EventWrite[]): string {
   const columns = [...EVENT.filter(([name]) => PLACE.has(name)), ...REMOTE_EVENT]
@@ -180,7 +184,7 @@ function redactionUpdate(p: Parameters, redactions: readonly RedactionWrite[], r
     ...p.jsonOf(redactions),
   ]
   const related = relates ? ', has_relations = true' : ''
-  return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid, auth_content = r.auth_content, json = ${sliceOf('r')}${related}
+  return `redacted AS (UPDATE event SET redacted_by = r.redaction_nid, auth_content = r.auth_content, json = ${sliceOf('r')}, content_place = NULL${related}
     FROM ${p.table(redactions, 'r', columns)}
     WHERE event.event_nid = r.target_nid AND event.redacted_by IS NULL AND r.${IN_ADVANCED})`
 }

@@ -94,7 +94,7 @@ export async function emptyEvents(
   await dropPlaces(tx, 'unread_event', roomNid, nids)
   await tx.query('DELETE FROM event_relation WHERE room_nid = $1 AND child_nid = ANY($2::bigint[])', [roomNid, nids])
   await tx.query(
-    `UPDATE event SET json = emptied.json, txn_id = NULL, auth_content = NULL
+    `UPDATE event SET json = emptied.json, txn_id = NULL, auth_content = NULL, content_place = NULL
      FROM unnest($1::bigint[], $2::text[]) AS emptied (nid, json) WHERE event_nid = emptied.nid`,
     [nids, events.map(({ json }) => json)],
   )

@@ -1,9 +1,10 @@
-import type { EventId } from '../../core/ids.ts'
+import type { EventId, UserId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
+import { AFTER_AGE_OF_MESSAGE, clientText, SENDER, type TextEvent } from './client-texts.ts'
 import type { EventRow, Standing } from './events.ts'
 import { BETWEEN_TEXTS, splitTexts } from './joined-texts.ts'
 
-// Tables: read: event
+// Tables: read: event, matrix_user
 
 /** An event without its text, as `RECENT_MEMBERS` gives it. */
 type RecentMembers = readonly [
@@ -56,12 +57,72 @@ export async function getRecentTimelines(
     [roomNids, limit, BETWEEN_TEXTS],
   )
   return new Map(
-    rooms.map(({ room_nid, members, texts }) => {
-      const events = JSON.parse(members) as RecentMembers[]
-      const jsons = splitTexts(room_nid, texts, events.length)
-      return [room_nid, events.map((event, index) => recentRow(room_nid, event, jsons[index]!))]
-    }),
+    rooms.map(({ room_nid, members, texts }) => [room_nid, recentRows(room_nid, JSON.parse(members), texts)]),
   )
+}
+
+/** The newest events of a room as clients are sent them, oldest first. */
+export interface TimelineText {
+  /** The events with a comma between two; their ages are as of when they were asked for. */
+  readonly json: string
+  readonly events: readonly TimelineEvent[]
+}
+
+/** An event of a {@link TimelineText}. */
+export type TimelineEvent = readonly [
+  ...own: TextEvent,
+  room_pos: number,
+  state_chain: number,
+  state_seq: number,
+  sender: UserId,
+]
+
+/** Of these, clients are sent only what the text and these columns say. */
+const USUAL = `content_place IS NOT NULL AND key_id IS NULL AND redacted_by IS NULL AND standing IS NULL AND NOT has_relations
+  AND type <> 'm.room.redaction' AND stream_pos IS NULL AND current_chain IS NULL`
+
+const FIRST_TIMELINES = `SELECT wanted.nid AS room_nid, recent.* FROM unnest($1::bigint[]) AS wanted (nid)
+  CROSS JOIN LATERAL (
+    SELECT bool_and(is_usual) AS is_usual,
+      json_agg(CASE WHEN is_usual THEN json_build_array(event_nid, sender_nid, origin_server_ts, octet_length(written), event_id, txn_token,
+        txn_id, room_pos, state_chain, state_seq, sender) ELSE ${RECENT_MEMBERS} END ORDER BY room_pos)::text AS members,
+      string_agg(written, CASE WHEN is_usual THEN ',' ELSE $3 END ORDER BY room_pos) AS texts
+    FROM (
+      SELECT *, CASE WHEN is_usual THEN ${clientText('$4', "''", AFTER_AGE_OF_MESSAGE)} ELSE json END AS written
+      FROM (
+        SELECT *, bool_and(${USUAL}) OVER () AS is_usual, ${SENDER} AS sender
+        FROM (SELECT * FROM event WHERE room_nid = wanted.nid AND room_pos IS NOT NULL ORDER BY room_pos DESC LIMIT $2) AS newest
+      ) AS judged OFFSET 0 -- or else each text would be written twice
+    ) AS taken
+  ) AS recent WHERE members IS NOT NULL`
+
+/**
+ * The same for a first sync. Where all of a room's events are usual messages, the database writes them as clients are sent them: a third of
+ * the bytes comes, and nothing is to be looked for in them.
+ *
+ * @param now milliseconds
+ */
+export async function getFirstTimelines(
+  reader: Reader,
+  roomNids: readonly number[],
+  limit: number,
+  now: number,
+): Promise<Map<number, EventRow[] | TimelineText>> {
+  const rooms = await reader.query<{ room_nid: number; is_usual: boolean; members: string; texts: string }>(
+    FIRST_TIMELINES,
+    [roomNids, limit, BETWEEN_TEXTS, now],
+  )
+  const found = new Map<number, EventRow[] | TimelineText>()
+  for (const { room_nid, is_usual, members, texts } of rooms) {
+    const events = JSON.parse(members)
+    found.set(room_nid, is_usual ? { json: texts, events } : recentRows(room_nid, events, texts).reverse())
+  }
+  return found
+}
+
+function recentRows(room_nid: number, events: readonly RecentMembers[], texts: string): EventRow[] {
+  const jsons = splitTexts(room_nid, texts, events.length)
+  return events.map((event, index) => recentRow(room_nid, event, jsons[index]!))
 }
 
 function recentRow(room_nid: number, event: RecentMembers, json: string): EventRow {

@@ -1,59 +1,55 @@
-import type { EventId } from '../../core/ids.ts'
+import type { JsonValue } from '../../core/json.ts'
 import type { Reader } from '../db/db.ts'
-import { BETWEEN_TEXTS, splitTexts } from './joined-texts.ts'
+import { AFTER_AGE_OF_STATE, CONTENT, clientText, SENDER, type TextEvent } from './client-texts.ts'
 
-// Tables: read: event
+// Tables: read: event, matrix_user, state_key
 
-/** A state event of which the text says all that clients are sent, but for its age. */
+/** State of a room as clients are sent it, in the order of the events' numbers. */
 export interface StateText {
-  readonly nid: number
-  readonly senderNid: number
-  readonly ts: number
-  readonly id: EventId
-  readonly type: string
-  readonly txnToken: number | null
-  readonly txnId: string | null
-  readonly hasRelations: boolean
+  /** The events with a comma between two; their ages are as of when they were asked for. */
   readonly json: string
+  readonly events: readonly StateTextEvent[]
+  /** What may name the room, with the empty state key. */
+  readonly names: readonly (readonly [type: string, content: JsonValue])[]
 }
 
-type Members = readonly [
-  nid: number,
-  senderNid: number,
-  ts: number,
-  id: EventId,
-  type: string,
-  txnToken: number | null,
-  txnId: string | null,
-  hasRelations: boolean,
-]
+/** An event of a {@link StateText}. */
+export type StateTextEvent = readonly [...own: TextEvent, has_relations: boolean]
+
+const NAMES = "type IN ('m.room.name', 'm.room.canonical_alias') AND state_key = ''"
+
+const STATE_TEXTS = `SELECT room_nid, json_agg(json_build_array(event_nid, sender_nid, origin_server_ts, octet_length(written), event_id,
+      txn_token, txn_id, has_relations) ORDER BY event_nid)::text AS members,
+    string_agg(written, ',' ORDER BY event_nid) AS texts, json_agg(json_build_array(type, content::json)) FILTER (WHERE ${NAMES})::text AS names
+  FROM (
+    SELECT *, CASE WHEN content_place IS NOT NULL THEN ${clientText('$3', `',"state_key":"' || state_key || '"'`, AFTER_AGE_OF_STATE)} END AS written,
+      CASE WHEN content_place IS NOT NULL AND ${NAMES} THEN ${CONTENT} END AS content
+    FROM (
+      SELECT event.*, state_key, ${SENDER} AS sender FROM event JOIN state_key USING (room_nid, key_id)
+      WHERE event_nid = ANY ($1::bigint[])
+    ) AS wanted OFFSET 0 -- or else each text would be written twice
+  ) AS taken GROUP BY room_nid
+  HAVING bool_and(content_place IS NOT NULL AND replaces_nid IS NULL AND redacted_by IS NULL AND standing IS NULL)
+    AND sum(octet_length(json)) <= $2`
 
 /**
- * State events by their rooms, in the order of their numbers: one row for each room. Left out are rooms with an event that replaced another
- * or was redacted, and rooms whose events have more than `maxBytes` bytes.
+ * State events by their rooms, as clients are sent them. Left out are rooms with an event of which clients are sent more than its text and
+ * columns say, and rooms whose events have more than `maxBytes` bytes.
+ *
+ * @param now milliseconds
  */
 export async function getStateTexts(
   reader: Reader,
   eventNids: readonly number[],
   maxBytes: number,
-): Promise<Map<number, StateText[]>> {
-  const rooms = await reader.query<{ room_nid: number; members: string; texts: string }>(
-    `SELECT room_nid, json_agg(json_build_array(event_nid, sender_nid, origin_server_ts, event_id, type, txn_token, txn_id, has_relations)
-         ORDER BY event_nid)::text AS members,
-       string_agg(json, $3 ORDER BY event_nid) AS texts
-     FROM event WHERE event_nid = ANY ($1::bigint[]) GROUP BY room_nid
-     HAVING bool_and(replaces_nid IS NULL AND redacted_by IS NULL AND standing IS NULL) AND sum(octet_length(json)) <= $2`,
-    [eventNids, maxBytes, BETWEEN_TEXTS],
+  now: number,
+): Promise<Map<number, StateText>> {
+  const rooms = await reader.query<{ room_nid: number; members: string; texts: string; names: string | null }>(
+    STATE_TEXTS,
+    [eventNids, maxBytes, now],
   )
-  return new Map(
-    rooms.map(({ room_nid, members, texts }) => {
-      const events = JSON.parse(members) as Members[]
-      const jsons = splitTexts(room_nid, texts, events.length)
-      return [room_nid, events.map((event, index) => stateText(event, jsons[index]!))]
-    }),
-  )
-}
-
-function stateText([nid, senderNid, ts, id, type, txnToken, txnId, hasRelations]: Members, json: string): StateText {
-  return { nid, senderNid, ts, id, type, txnToken, txnId, hasRelations, json }
+  const found = new Map<number, StateText>()
+  for (const { room_nid, members, texts, names } of rooms)
+    found.set(room_nid, { json: texts, events: JSON.parse(members), names: names === null ? [] : JSON.parse(names) })
+  return found
 }

@@ -143,14 +143,31 @@ export function getJoinedOfServer(
   reader: Reader,
   roomNids: readonly number[],
   server: string,
-): Promise<{ room_nid: number; user_nid: number; user_id: UserId; changed_at: number; json: string }[]> {
+): Promise<{ room_nid: number; user_nids: number[]; user_ids: string; changed: number[] }[]> {
   return reader.query(
-    `SELECT room_member.room_nid, user_nid, user_id, coalesce(changed_at, event_nid) AS changed_at, json FROM room_member
-     JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)
-     WHERE room_member.room_nid = ANY($1::bigint[]) AND membership = 'join' AND user_id LIKE '%:' || $2`,
-    [roomNids, server.replace(/[\\%_]/g, '\\$&')],
+    `SELECT room_nid, array_agg(user_nid) AS user_nids, json_agg(user_id)::text AS user_ids,
+       array_agg(coalesce(changed_at, event_nid)) AS changed
+     FROM room_member JOIN matrix_user USING (user_nid)
+     WHERE room_nid = ANY($1::bigint[]) AND membership = 'join' AND user_id LIKE '%:' || $2 GROUP BY room_nid`,
+    [roomNids, likeText(server)],
   )
 }
+
+/** The member events of a server's users who are joined to a room. */
+export function getMemberEventsOfServer(
+  reader: Reader,
+  roomNid: number,
+  server: string,
+): Promise<{ user_nid: number; json: string }[]> {
+  return reader.query(
+    `SELECT user_nid, json FROM room_member JOIN matrix_user USING (user_nid) JOIN event USING (event_nid)
+     WHERE room_member.room_nid = $1 AND membership = 'join' AND user_id LIKE '%:' || $2`,
+    [roomNid, likeText(server)],
+  )
+}
+
+/** A text as a pattern that only it matches. */
+const likeText = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
 
 /** Sets the version of a room that is only known from an invitation. */
 export async function setRoomVersion(tx: Tx, roomNid: number, version: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { memberTexts } from '../../../src/core/event/member-texts.ts'
+import { contentPlace, memberTexts } from '../../../src/core/event/member-texts.ts'
 import { encodeCanonical } from '../../../src/core/signing/canonical-json.ts'
 import { seededRandom } from '../../store/events/forked-room.ts'
 
@@ -145,4 +145,45 @@ test('finds the end of a list of strings, whatever these hold', () => {
     const json = encodeCanonical({ ...base, auth_events: list, prev_events: list } as never)
     expect(memberTexts(json)).toEqual(memberTexts(encodeCanonical(base)))
   }
+})
+
+/** What the database takes out of a text by the place of its content. */
+function cut(json: string, ts: number): string | undefined {
+  const place = contentPlace(json, ts)
+  if (place === null) return undefined
+  const begin = Math.floor(place / 65_536)
+  return Buffer.from(json)
+    .subarray(begin - 1, begin - 1 + (place % 65_536))
+    .toString()
+}
+
+test('says where the content of a usual event stands, in bytes', () => {
+  const TS = base.origin_server_ts
+  for (const content of [
+    {},
+    { body: 'Grüße 😀', content: { depth: 1 } },
+    { a: '},"depth":1,"hashes":{"sha256":"x"}' },
+  ]) {
+    for (const more of [{}, { state_key: '' }, { auth_events: ['$ä'] }, { state_key: '@a:b', origin: 'b' }])
+      expect(cut(encodeCanonical({ ...base, ...more, content }), TS)).toBe(encodeCanonical(content))
+  }
+})
+
+test('says nothing of others', () => {
+  const TS = base.origin_server_ts
+  const others = [
+    { redacts: '$a' },
+    { msc4354_sticky: { duration_ms: 1 } },
+    { zzz: 1 },
+    { event_id: '$a:b' },
+    { sender: '@"a:b' },
+    { state_key: 'a"' },
+    { type: 'with "quotes"' },
+    { signatures: { a: { 'ed25519:1': 'x' }, b: { 'ed25519:1': 'y' } } },
+    { auth_events: Array.from({ length: 2_000 }, (_, index) => `$event-number-${index}`) },
+    { content: { body: 'x'.repeat(70_000) } },
+  ]
+  for (const more of others) expect(contentPlace(encodeCanonical({ ...base, ...more }), TS)).toBeNull()
+  expect(contentPlace(encodeCanonical(base), TS + 1)).toBeNull()
+  expect(contentPlace('{}', TS)).toBeNull()
 })

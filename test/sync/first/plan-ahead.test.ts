@@ -16,5 +16,5 @@ it('opens a connection for the timelines of first syncs at the start, and plans 
     return rows.length > 0 ? rows : undefined
   })
   expect(planned).toHaveLength(1)
-  expect(await server.metrics()).toMatch(/^hearth_database_read_seconds_count\{connection="bulk"\} 3$/m)
+  expect(await server.metrics()).toMatch(/^hearth_database_read_seconds_count\{connection="bulk"\} 4$/m)
 })

@@ -176,3 +176,15 @@ it('what people of other servers said is shown, and they with it', async () => {
   for (let count = 0; count < 3; count++) expect(await firstSync(anna, query)).toEqual(known)
   expect(known[id].state.events.map(({ state_key }: Json) => state_key)).toContain(carl.userId)
 })
+
+it('events that an earlier release wrote are shown likewise', async () => {
+  const [, query] = QUERIES[1]
+  const known: Json[] = []
+  for (const person of people) known.push(await firstSync(person, query))
+  for (const every of [7, 1]) {
+    const forget = 'UPDATE event SET content_place = NULL WHERE event_nid % $1 = 0'
+    await house.server.database.db.tx((tx) => tx.query(forget, [every]))
+    await house.restart()
+    for (const [index, person] of people.entries()) expect(await firstSync(person, query)).toEqual(known[index])
+  }
+})

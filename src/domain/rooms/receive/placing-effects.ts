@@ -7,7 +7,7 @@ import type { EventThread } from '../../push/thread-followers.ts'
 import type { Branches } from '../room/branches.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
-import { NeedsRules } from '../write/needs.ts'
+import { NeedsReaders } from '../write/needs.ts'
 import { NO_NOTICE, type Notice, type Noticing } from '../write/noticing.ts'
 import { isShownOnlyInEffect, takesEffect } from '../write/redaction.ts'
 import type { Case } from './placing-case.ts'
@@ -96,8 +96,8 @@ async function noticedBy(
     try {
       return noticing.of(room, event, state, thread)
     } catch (error) {
-      if (!(error instanceof NeedsRules)) throw error
-      await noticing.load(error.userNids)
+      if (!(error instanceof NeedsReaders)) throw error
+      await error.load()
     }
   }
 }

@@ -1,6 +1,4 @@
-import { displayNameOf } from '../../../core/event/content.ts'
-import { contentIn } from '../../../core/event/member-texts.ts'
-import { type ServerName, serverOf } from '../../../core/ids.ts'
+import { type ServerName, serverOf, type UserId } from '../../../core/ids.ts'
 import { integerOf } from '../../../core/large-integers.ts'
 import { roomVersion } from '../../../core/room-version.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
@@ -51,11 +49,14 @@ export function createRoomLoader({ db, events, serverName, partialStateRooms }: 
         return [nid, roomFrom(row, keys.get(nid) ?? [], states.get(nid)!, extremities)]
       }),
     )
-    for (const { room_nid, user_nid, user_id, changed_at, json } of members) {
-      if (serverOf(user_id) !== serverName) continue
-      const displayName = displayNameOf({ content: contentIn(json) })
-      const member = { userNid: user_nid, userId: user_id, displayName, since: changed_at }
-      read.get(room_nid)?.localMembers.set(user_nid, member)
+    for (const { room_nid, user_nids, user_ids, changed } of members) {
+      const room = read.get(room_nid)
+      const userIds = JSON.parse(user_ids) as UserId[]
+      for (let index = 0; index < user_nids.length; index++) {
+        const [userNid, userId] = [user_nids[index]!, userIds[index]!]
+        if (serverOf(userId) !== serverName) continue
+        room?.localMembers.set(userNid, { userNid, userId, displayName: undefined, since: changed[index]! })
+      }
     }
     for (const { room_nid, membership, count } of counts) {
       const room = read.get(room_nid)
@@ -104,6 +105,7 @@ export function createRoomLoader({ db, events, serverName, partialStateRooms }: 
       lastChain: row.last_chain,
     }
     const room = new Room({ nid: row.room_nid, id: row.room_id, version, keys: new StateKeys(keys), head, events })
+    room.lacksNames = true
     room.partialState = partialStateRooms.of(row.room_nid)
     room.purgedTo = row.purged_to ?? Number.NEGATIVE_INFINITY
     return room

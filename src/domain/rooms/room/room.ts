@@ -72,6 +72,8 @@ export class Room {
   readonly #unsettledByNid = new Map<number, RoomEvent>()
   /** Joined users of this server. */
   readonly localMembers = new Map<number, LocalMember>()
+  /** Whether the names of local members are unknown: few rooms need them. */
+  lacksNames = false
   readonly counts: Record<Membership, number> = { join: 0, invite: 0, leave: 0, ban: 0, knock: 0 }
   readonly servers = new JoinedServers()
   /** The newest events, oldest first, without gaps. */
@@ -285,6 +287,17 @@ export class Room {
     const nids = new Map([...this.localMembers.values()].map(({ userId, userNid }) => [userId, userNid]))
     this.#mentionables = { userIds: new Set(nids.keys()), nids }
     return this.#mentionables
+  }
+
+  /** Takes the names of local members as they were read. @param before the members when that began: who changed since has the right name */
+  nameMembers(names: ReadonlyMap<number, string | undefined>, before: ReadonlyMap<number, LocalMember>): void {
+    for (const [userNid, displayName] of names) {
+      const member = this.localMembers.get(userNid)
+      if (member !== undefined && member === before.get(userNid))
+        this.localMembers.set(userNid, { ...member, displayName })
+    }
+    this.#mentionables = undefined
+    this.lacksNames = false
   }
 
   /** Applies a committed membership. */

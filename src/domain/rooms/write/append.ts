@@ -31,7 +31,7 @@ import {
   threadsOf,
   txnWrite,
 } from './draft.ts'
-import { isNeed, type Need, NeedsApproval, NeedsRules, NeedsState, NeedsTargets } from './needs.ts'
+import { isNeed, type Need, NeedsApproval, NeedsReaders, NeedsState, NeedsTargets } from './needs.ts'
 import type { Noticing } from './noticing.ts'
 import type { Persister } from './persister.ts'
 import { isDraftBeyondPolicy, type PolicyGate } from './policy-gate.ts'
@@ -142,7 +142,7 @@ export function createAppender(parts: AppendParts): Appender {
       const unit = tryBuild(room, drafts, { targets, redactions, threads, transaction, read, approval })
       if (unit instanceof NeedsApproval) await approval?.ask(unit.events)
       else if (unit instanceof NeedsState) read.push(...(await room.events(unit.nids)).values())
-      else if (unit instanceof NeedsRules) await parts.noticing.load(unit.userNids)
+      else if (unit instanceof NeedsReaders) await unit.load()
       else if (unit instanceof NeedsTargets) targets = await parts.users.intern(members)
       else return enqueue(unit)
     }

@@ -1,10 +1,10 @@
 import type { RoomEvent } from '../room/room-event.ts'
 
 /** What must be had before events can be built: they are built again with it. */
-export type Need = NeedsState | NeedsTargets | NeedsRules | NeedsApproval
+export type Need = NeedsState | NeedsTargets | NeedsReaders | NeedsApproval
 
 export function isNeed(error: unknown): error is Need {
-  return [NeedsState, NeedsTargets, NeedsRules, NeedsApproval].some((kind) => error instanceof kind)
+  return [NeedsState, NeedsTargets, NeedsReaders, NeedsApproval].some((kind) => error instanceof kind)
 }
 
 /** A check needs state that must be loaded first. */
@@ -23,12 +23,12 @@ export class NeedsTargets extends Error {
   }
 }
 
-/** The push rules of members are not in memory. */
-export class NeedsRules extends Error {
-  readonly userNids: readonly number[]
-  constructor(userNids: readonly number[]) {
-    super('push rules are not loaded')
-    this.userNids = userNids
+/** The push rules or the names of members are not in memory. */
+export class NeedsReaders extends Error {
+  readonly load: () => Promise<void>
+  constructor(load: () => Promise<void>) {
+    super('push rules or names are not loaded')
+    this.load = load
   }
 }
 

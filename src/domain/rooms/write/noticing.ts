@@ -1,17 +1,21 @@
 import type { StateLookup } from '../../../core/auth/context.ts'
 import type { ByteBudget } from '../../../core/byte-budget.ts'
-import type { UserId } from '../../../core/ids.ts'
+import { displayNameOf } from '../../../core/event/content.ts'
+import { contentIn } from '../../../core/event/member-texts.ts'
+import type { ServerName, UserId } from '../../../core/ids.ts'
 import { isNotifiable, type PushOutcome } from '../../../core/push/default-rules.ts'
 import { mentionsRoom, standsOutFor } from '../../../core/push/highlights.ts'
 import { type PushContext, PushedEvent } from '../../../core/push/pushed-event.ts'
 import { type DefaultsTried, outcomeForUser, type SharedOutcome } from '../../../core/push/shared-outcome.ts'
+import type { Reader } from '../../../store/db/db.ts'
+import { getMemberEventsOfServer } from '../../../store/rooms/rooms.ts'
 import { createOwnReaders, type Deaf, type OwnReader, type RuleGroup } from '../../push/own-readers.ts'
 import { type PushPowers, powersOf } from '../../push/push-context.ts'
 import type { PushRules } from '../../push/rules.ts'
 import type { EventThread, ThreadFollowers } from '../../push/thread-followers.ts'
 import type { Room } from '../room/room.ts'
 import type { RoomEvent } from '../room/room-event.ts'
-import { NeedsRules } from './needs.ts'
+import { NeedsReaders } from './needs.ts'
 
 /** What an event is to one local member, where that is something else than to all. */
 export interface Noticed {
@@ -38,11 +42,9 @@ export interface Noticing extends Pick<ThreadFollowers, 'threadOf'> {
    *
    * @param state before the event
    * @param thread that the event is in
-   * @throws NeedsRules while rules of members are not in memory
+   * @throws NeedsReaders while rules or names of members are not in memory
    */
   of(room: Room, event: RoomEvent, state: StateLookup, thread: EventThread | undefined): Notice
-  /** Reads rules into memory. */
-  load(userNids: readonly number[]): Promise<void>
 }
 
 /** An event while it is tried for the groups of a room. */
@@ -61,19 +63,31 @@ export function createNoticing({
   pushRules,
   threadFollowers,
   budget,
+  db,
+  serverName,
 }: {
   readonly pushRules: PushRules
   readonly threadFollowers: Pick<ThreadFollowers, 'threadOf'>
   readonly budget: ByteBudget
+  readonly db: Reader
+  readonly serverName: ServerName
 }): Noticing {
   const ownReaders = createOwnReaders({ pushRules, budget })
 
+  async function readNames(room: Room): Promise<void> {
+    const before = new Map(room.localMembers)
+    const names = new Map<number, string | undefined>()
+    for (const { user_nid, json } of await getMemberEventsOfServer(db, room.nid, serverName))
+      names.set(user_nid, displayNameOf({ content: contentIn(json) }))
+    room.nameMembers(names, before)
+  }
+
   return {
-    load: ownReaders.load,
     threadOf: threadFollowers.threadOf,
     of(room, event, state, thread) {
       const readers = ownReaders.of(room)
-      if (!('byNid' in readers)) throw new NeedsRules(readers)
+      if (!('byNid' in readers)) throw new NeedsReaders(() => ownReaders.load(readers))
+      if (room.lacksNames && readers.hasGroups) throw new NeedsReaders(() => readNames(room))
       const { userIds, nids } = room.mentionables()
       const { byNid } = readers
       const powers = () => powersOf(room, event.sender, state)

@@ -25,12 +25,16 @@ const STATE_BYTES = 300
 const NUMBER_BYTES = 8
 const NOBODY: readonly RoomEvent[] = []
 
+/** Whether it shows all of those rooms so that its filter lets in. */
+export function sharesSections(look: Look): boolean {
+  const { state } = look.request.filter.room
+  return look.since === undefined && state.matchesAll && state.relatedBy === undefined && sharesTimelines(look)
+}
+
 /** Whether it shows all of a room so. */
 export function sharesSection(look: Look, room: Room): boolean {
   const { timeline, state } = look.request.filter.room
-  if (look.since !== undefined || !state.matchesAll || state.relatedBy !== undefined || !sharesTimelines(look))
-    return false
-  return timeline.roomMatches(room.id) && state.roomMatches(room.id)
+  return sharesSections(look) && timeline.roomMatches(room.id) && state.roomMatches(room.id)
 }
 
 /** What of a room's state is shown depends on this much of a request. */

@@ -4,7 +4,7 @@ import { findToken } from '../../../store/accounts/tokens.ts'
 import type { Database } from '../../../store/db/db.ts'
 import { getEventsWithin } from '../../../store/events/events.ts'
 import { receiptsToBegin } from '../../../store/events/receipts.ts'
-import { getRecentTimelines } from '../../../store/events/recent-timelines.ts'
+import { getFirstTimelines, getRecentTimelines } from '../../../store/events/recent-timelines.ts'
 import { getStateKeys, loadCurrentStates } from '../../../store/events/state.ts'
 import { getStateTexts } from '../../../store/events/state-texts.ts'
 import { getUnread } from '../../../store/events/unread.ts'
@@ -47,12 +47,13 @@ export function createPlanAhead({
         countKeys(db, none, []),
         getRooms(db, none),
         getRecentTimelines(db, none, 1),
+        getFirstTimelines(db, none, 1, 0),
         getUnread(db, NOBODY, none, { threads: 0, lookedAt: 0 }, []),
         getStateKeys(db, none),
         loadCurrentStates(db, none),
         getEventsWithin(db, none, 0),
-        getStateTexts(db, none, 0),
-        getStateTexts(db.bulk, none, 0),
+        getStateTexts(db, none, 0, 0),
+        getStateTexts(db.bulk, none, 0, 0),
         getJoinedOfServer(db, none, serverName),
         countMembers(db, none),
         inboxBounds(db, { userNid: NOBODY, deviceId: '' }),

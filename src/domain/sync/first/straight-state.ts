@@ -1,17 +1,16 @@
 import { canonicalAliasOf, roomNameOf } from '../../../core/event/content.ts'
-import { memberTexts } from '../../../core/event/member-texts.ts'
 import type { UserId } from '../../../core/ids.ts'
+import { isObject } from '../../../core/json.ts'
 import { forEachState, type StateMap } from '../../../core/state/trie.ts'
 import type { Reader } from '../../../store/db/db.ts'
+import { AFTER_AGE_OF_STATE } from '../../../store/events/client-texts.ts'
 import { getStateTexts, type StateText } from '../../../store/events/state-texts.ts'
 import { MAX_FIRST_SECTION_BYTES } from '../../limits/answers.ts'
-import { headOf } from '../../rooms/room/client-event.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { Look } from '../look.ts'
 import { firstStateOf, sendersMembers, sharesSection, wishOf } from './first-sections.ts'
-import type { FirstState } from './readings.ts'
 import { knownReading } from './timelines.ts'
-import { afterAge, type OpenEvent, openUsual, WrittenEvents } from './written-events.ts'
+import { WrittenEvents } from './written-events.ts'
 
 /** Of a room with more state, the events are loaded, as its other readers may find them in memory then. */
 const MAX_STRAIGHT_STATE = 64
@@ -49,7 +48,7 @@ export async function writeStraightStates(
   const wanted = rooms.map((room) => wantedOf(look, room))
   const few = wanted.filter(({ nids }) => nids.length <= MAX_STRAIGHT_STATE)
   const nids = few.flatMap((room) => room.nids)
-  const found = nids.length > 0 ? await getStateTexts(reader, nids, MAX_FIRST_SECTION_BYTES) : undefined
+  const found = nids.length > 0 ? await getStateTexts(reader, nids, MAX_FIRST_SECTION_BYTES, look.timeMs) : undefined
   return wanted.filter((one) => !isWritten(look, one, found?.get(one.room.nid)))
 }
 
@@ -65,47 +64,29 @@ function wantedOf(look: Look, { room, senders }: StraightRoom): Wanted {
   return { room, senders, target, nids, senderNids }
 }
 
-function isWritten(
-  look: Look,
-  { room, target, nids, senderNids }: Wanted,
-  texts: readonly StateText[] | undefined,
-): boolean {
+function isWritten(look: Look, { room, target, nids, senderNids }: Wanted, text: StateText | undefined): boolean {
   const known = knownReading(look, room)
   // The room may have news since, or others may have written it.
   if (known?.timeline === undefined || room.committed.state !== target) return false
-  if (texts?.length !== nids.length) return false
-  const state = stateFrom(look, texts, { target, senderNids })
-  if (state === undefined) return false
+  if (text?.events.length !== nids.length || !saysAll(look, text)) return false
+  const state = firstStateOf({
+    target,
+    senderNids,
+    events: WrittenEvents.ofText(text.json, text.events, AFTER_AGE_OF_STATE, look.timeMs),
+    nids: text.events.map((event) => event[0]),
+    isNamed: text.names.some(namesRoom),
+  })
   look.sources.firstReadings.set(room.nid, { ...known, wish: wishOf(look), state })
   return true
 }
 
-/** Undefined where a text does not say all. */
-function stateFrom(
-  look: Look,
-  texts: readonly StateText[],
-  of: Pick<FirstState, 'target' | 'senderNids'>,
-): FirstState | undefined {
-  const events: OpenEvent[] = []
-  let isNamed = false
-  for (const text of texts) {
-    const members = memberTexts(text.json)
-    if (!members?.isPlain || !saysAll(look, text)) return undefined
-    events.push(openUsual(headOf(text, members), text, AFTER_STATE))
-    isNamed ||= members.stateKey === '""' && namesRoom(text.type, members.content)
-  }
-  const nids = texts.map(({ nid }) => nid)
-  return firstStateOf({ ...of, events: new WrittenEvents(events, look.timeMs), nids, isNamed })
+function saysAll({ sources }: Look, { events }: StateText): boolean {
+  return events.every((event) =>
+    sources.events.saysNoMore({ event_nid: event[0], event_id: event[4], redacted_by: null, has_relations: event[7] }),
+  )
 }
 
-function saysAll({ sources }: Look, { nid, id, hasRelations }: StateText): boolean {
-  return sources.events.saysNoMore({ event_nid: nid, event_id: id, redacted_by: null, has_relations: hasRelations })
+function namesRoom([type, content]: StateText['names'][number]): boolean {
+  if (!isObject(content)) return false
+  return (type === 'm.room.name' ? roomNameOf({ content }) : canonicalAliasOf({ content })) !== undefined
 }
-
-/** @param json the content of an event whose state key is empty */
-function namesRoom(type: string, json: string): boolean {
-  if (type === 'm.room.name') return roomNameOf({ content: JSON.parse(json) }) !== undefined
-  return type === 'm.room.canonical_alias' && canonicalAliasOf({ content: JSON.parse(json) }) !== undefined
-}
-
-const AFTER_STATE = afterAge('')

@@ -2,15 +2,20 @@ import type { UserId } from '../../../core/ids.ts'
 import { forEachState } from '../../../core/state/trie.ts'
 import type { Database, Reader } from '../../../store/db/db.ts'
 import type { EventRow } from '../../../store/events/events.ts'
-import { getRecentTimelines, withOwnText } from '../../../store/events/recent-timelines.ts'
+import {
+  getFirstTimelines,
+  getRecentTimelines,
+  type TimelineText,
+  withOwnText,
+} from '../../../store/events/recent-timelines.ts'
 import { MAX_ANSWER_PART_BYTES } from '../../limits.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
 import { sendersOf } from '../room-section.ts'
 import { limitOf, wantsAll } from '../shown-timeline.ts'
-import { firstWritten } from './first-sections.ts'
-import { writeStraight } from './straight.ts'
+import { firstWritten, sharesSections } from './first-sections.ts'
+import { keepStraight } from './straight.ts'
 import { mayBeStraight, type StraightRoom, writeStraightStates } from './straight-state.ts'
 
 /** How many rooms are read side by side: enough to fill the database's pipeline, few enough to bound memory. */
@@ -23,6 +28,8 @@ const MAX_STATE_AHEAD = 512
 const MANY_EVENTS = 256
 /** Of so many rooms timelines are read together. While they are taken in, the database reads those of the next ones. */
 const ROOMS_IN_PIECE = 50
+/** So many pieces are on their way at once: the database writes one while the next is asked for. */
+const PIECES_AT_ONCE = 4
 
 /**
  * Opens a connection for timelines, if none is open, and has the database plan how to read them. To be called while the server starts: that
@@ -31,6 +38,7 @@ const ROOMS_IN_PIECE = 50
  */
 export function planTimelines(db: Pick<Database, 'bulk'>): void {
   // If it fails, the first reader hears of it.
+  getFirstTimelines(db.bulk, [], 1, 0).catch(() => {})
   getRecentTimelines(db.bulk, [], 1).catch(() => {})
 }
 
@@ -111,33 +119,53 @@ async function readTimelines(
 ): Promise<void> {
   const { request, sources } = look
   const reader = nids.length * limit > MANY_EVENTS ? sources.db.bulk : sources.db
-  const read = (from: number) =>
-    from < nids.length ? getRecentTimelines(reader, nids.slice(from, from + ROOMS_IN_PIECE), limit) : undefined
+  const mayBeText = isFirst && sharesSections(look)
+  const read = (some: readonly number[]): Promise<ReadonlyMap<number, EventRow[] | TimelineText>> =>
+    mayBeText ? getFirstTimelines(reader, some, limit, look.timeMs) : getRecentTimelines(reader, some, limit)
   const isLazy = request.filter.room.state.lazyLoadMembers
   const begun: (Promise<void> | undefined)[] = []
-  for (let from = 0, reading = read(0); reading !== undefined; ) {
-    const timelines = await reading
-    from += ROOMS_IN_PIECE
-    reading = read(from)
-    // If the rooms cannot be read, nobody waits for these rows.
-    reading?.catch(() => {})
-    await Promise.all(rooms.slice(from - ROOMS_IN_PIECE, from))
+  const take = (room: Room, rows: readonly EventRow[]) => {
+    const events = adoptTimeline(look, room, rows)
+    if (isFirst && mayBeStraight(look, room)) begun.push(beginState(look, room))
+    if (isLazy) begun.push(beginSenders(look, room, sendersOf(room, events)))
+  }
+  for await (const { place, found } of inPieces(nids, read)) {
+    await Promise.all(rooms.slice(place, place + ROOMS_IN_PIECE))
     const straight: StraightRoom[] = []
-    for (const [nid, rows] of timelines) {
+    const others: number[] = []
+    for (const [nid, timeline] of found) {
       const room = sources.registry.peekAlive(nid)
       if (room === undefined) continue
-      const senders = isFirst ? writeStraight(look, room, rows) : undefined
-      if (senders !== undefined) {
-        if (mayBeStraight(look, room)) straight.push({ room, senders })
+      if (!('json' in timeline)) {
+        take(room, timeline)
         continue
       }
-      const events = adoptTimeline(look, room, rows)
-      if (isFirst && mayBeStraight(look, room)) begun.push(beginState(look, room))
-      if (isLazy) begun.push(beginSenders(look, room, sendersOf(room, events)))
+      const senders = keepStraight(look, room, timeline)
+      if (senders === undefined) others.push(nid)
+      else if (mayBeStraight(look, room)) straight.push({ room, senders })
     }
     if (straight.length > 0) begun.push(readStates(look, straight, reader))
+    if (others.length === 0) continue
+    for (const [nid, rows] of await getRecentTimelines(reader, others, limit)) {
+      const room = sources.registry.peekAlive(nid)
+      if (room) take(room, rows)
+    }
   }
   await Promise.all(begun)
+}
+
+/** Reads rooms in pieces, of which a few are on their way at once. */
+async function* inPieces<Found>(nids: readonly number[], read: (some: readonly number[]) => Promise<Found>) {
+  const reading: Promise<Found>[] = []
+  for (let place = 0, asked = 0; place < nids.length; place += ROOMS_IN_PIECE) {
+    for (; asked < nids.length && reading.length < PIECES_AT_ONCE; asked += ROOMS_IN_PIECE) {
+      const piece = read(nids.slice(asked, asked + ROOMS_IN_PIECE))
+      // If those before it fail, nobody waits for it.
+      piece.catch(() => {})
+      reading.push(piece)
+    }
+    yield { place, found: await reading.shift()! }
+  }
 }
 
 /** Has the states of rooms written whose timelines are, or else loaded. */

@@ -1,4 +1,5 @@
 import type { JsonBytes } from '../../../core/json-bytes.ts'
+import type { TextEvent } from '../../../store/events/client-texts.ts'
 import {
   clientEventParts,
   type Gap,
@@ -39,6 +40,10 @@ export interface OpenEvent {
   /** What stands before the first of them, and after each. */
   readonly rest: readonly string[]
 }
+
+/** Bytes of the end of `unsigned` and of the event. */
+const OBJECTS_END = '}}'.length
+const NO_EVENTS: readonly OpenEvent[] = []
 
 /** Who reads, and when. */
 export interface WrittenFor extends Reading {
@@ -87,6 +92,42 @@ export class WrittenEvents {
       })
     }
     this.#starts.push(at + 1)
+  }
+
+  /**
+   * Events that are written already.
+   *
+   * @param json with a comma between two events, and with ages as of `now`
+   * @param afterAge what follows each age
+   */
+  static ofText(
+    json: string,
+    events: readonly (readonly [...TextEvent, ...unknown[]])[],
+    afterAge: string,
+    now: number,
+  ): WrittenEvents {
+    const written = new WrittenEvents(NO_EVENTS, now)
+    written.#json = Buffer.from(json)
+    const starts = [0]
+    let at = 0
+    for (let index = 0; index < events.length; index++) {
+      // By their places: to take an array apart takes long in code that runs for the first time.
+      const event = events[index]!
+      const ts = event[2]
+      const txnId = event[6]
+      at += event[3]
+      const end = at - afterAge.length
+      written.#ts.push(ts)
+      written.#ends.push(end)
+      written.#digits.push(digitsOf(now - ts))
+      if (txnId !== null) {
+        const mark = { txnToken: event[5] ?? undefined, senderNid: event[1] }
+        written.#addPlace(at - OBJECTS_END, { kind: 'own', mark, txnId })
+      }
+      starts.push(++at)
+    }
+    written.#starts = starts
+    return written
   }
 
   /** Bytes in memory. */
@@ -199,6 +240,13 @@ export class WrittenEvents {
   }
 }
 
+/** How many digits an age has. */
+function digitsOf(age: number): number {
+  let digits = 1
+  for (let bound = 10; age >= bound; bound *= 10) digits++
+  return digits
+}
+
 const ageAt = (ts: number, now: number): string => `${Math.max(0, now - ts)}`
 
 /** Says where positions, which are asked in their order, are to be found once all up to each of these ends has grown by so much. */
@@ -248,33 +296,4 @@ export function openEvents(events: readonly RoomEvent[], reading: Reading): Open
     // The first gap is the age.
     return { head, ts: event.ts, gaps: gaps.slice(1), rest: rest.split(OPEN) }
   })
-}
-
-/** What stands after the age of a usual event: for all readers, or with a place for its sender's client. */
-interface AfterAge {
-  readonly closed: Pick<OpenEvent, 'gaps' | 'rest'>
-  readonly forSender: readonly string[]
-}
-
-/** @param unsigned the members of `unsigned` after the age, as JSON */
-export const afterAge = (unsigned: string): AfterAge => ({
-  closed: { gaps: [], rest: [`${unsigned}}}`] },
-  forSender: [unsigned, '}}'],
-})
-
-/** An event to which nothing relates, and that replaced nothing. */
-export function openUsual(
-  head: string,
-  of: {
-    readonly ts: number
-    readonly senderNid: number
-    readonly txnToken: number | null
-    readonly txnId: string | null
-  },
-  { closed, forSender }: AfterAge,
-): OpenEvent {
-  const { ts, senderNid, txnId } = of
-  if (txnId === null) return { head, ts, ...closed }
-  const mark = { txnToken: of.txnToken ?? undefined, senderNid }
-  return { head, ts, gaps: [{ kind: 'own', mark, txnId }], rest: forSender }
 }
