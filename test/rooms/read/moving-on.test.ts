@@ -47,9 +47,9 @@ function shown({ committed, counts, keys, localMembers, purgedTo }: Room) {
     const { type, stateKey } = keys.nameOf(keyId)
     named[`${type} ${stateKey}`] = eventNid
   })
-  // Since when they have been joined is known better by a copy that saw them come.
+  // Since when they have been joined is known better by a copy that saw them come, and so are their names, which only a writer needs.
   const members = [...localMembers.values()]
-    .map(({ userId, userNid, displayName }) => ({ userId, userNid, displayName }))
+    .map(({ userId, userNid }) => ({ userId, userNid }))
     .sort((a, b) => a.userNid - b.userNid)
   const ids = extremities.map(({ id, after }) => ({ id, after }))
   return {
