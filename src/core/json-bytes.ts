@@ -18,6 +18,8 @@ const desk = Buffer.allocUnsafeSlow(256 * 1024)
 let written = 0
 let writer: JsonBytes | undefined
 
+const NO_PIECES: readonly (Buffer | Later)[] = []
+
 /**
  * Builds an answer from ready pieces: cached bytes are copied, never parsed or escaped again.
  * Text pieces are JSON already; `value` writes anything else.
@@ -25,7 +27,8 @@ let writer: JsonBytes | undefined
 export class JsonBytes {
   /** The whole answer, while it is short and nothing but text. */
   #text: string | undefined = ''
-  readonly #pieces: (Buffer | Later)[] = []
+  /** Most answers are text alone, and have none. */
+  #pieces: readonly (Buffer | Later)[] = NO_PIECES
   #length = 0
   #isWhole = true
   /** Where it is written instead of on the desk, for as long as it fits, and how much of that is written. */
@@ -57,7 +60,7 @@ export class JsonBytes {
     }
     if (json.length > MAX_COPIED_BYTES) {
       this.#clearDesk()
-      this.#pieces.push(Buffer.from(json.buffer, json.byteOffset, json.length))
+      this.#push(Buffer.from(json.buffer, json.byteOffset, json.length))
       return this
     }
     this.#takeDesk(json.length)
@@ -91,7 +94,7 @@ export class JsonBytes {
   later(part: Later): this {
     this.#becomeBytes()
     this.#clearDesk()
-    this.#pieces.push(part)
+    this.#push(part)
     this.#isWhole = false
     return this
   }
@@ -150,6 +153,11 @@ export class JsonBytes {
     if (length > 0) yield joined(gathered, length)
   }
 
+  #push(piece: Buffer | Later): void {
+    if (this.#pieces === NO_PIECES) this.#pieces = [piece]
+    else (this.#pieces as (Buffer | Later)[]).push(piece)
+  }
+
   #becomeBytes(): void {
     if (this.#text === undefined) return
     const text = this.#text
@@ -186,7 +194,7 @@ export class JsonBytes {
 
   #leaveOwn(): void {
     if (this.#own === undefined) return
-    if (this.#ownWritten > 0) this.#pieces.push(this.#own.subarray(0, this.#ownWritten))
+    if (this.#ownWritten > 0) this.#push(this.#own.subarray(0, this.#ownWritten))
     this.#own = undefined
   }
 
@@ -202,7 +210,7 @@ export class JsonBytes {
     if (writer !== this) return
     writer = undefined
     if (written === 0) return
-    this.#pieces.push(Buffer.from(desk.subarray(0, written)))
+    this.#push(Buffer.from(desk.subarray(0, written)))
     written = 0
   }
 }
