@@ -18,7 +18,20 @@ export function giveBackPages(): void {
   trim()
 }
 
-const collect = collector()
+/** Collects the newest objects alone, which takes a few milliseconds. */
+export function collectNewObjects(): void {
+  engineCollect({ type: 'minor' })
+}
+
+/** With `--expose-gc`, the engine offers its own collection to contexts that are created afterwards. */
+function engineCollector(): (options?: { type: 'minor' }) => void {
+  setFlagsFromString('--expose-gc')
+  const collect: (options?: { type: 'minor' }) => void = runInNewContext('gc')
+  setFlagsFromString('--no-expose-gc')
+  return collect
+}
+
+const engineCollect = engineCollector()
 /** The first call finds the function and replaces this one. */
 let trim = (): void => {
   trim = trimmer()
@@ -27,18 +40,13 @@ let trim = (): void => {
 /** To move all objects at once, the engine takes as much memory again as they have. More than this would be the most that the server ever has. */
 const MOST_MOVED_BYTES = 48 * 1024 * 1024
 
-/** A full collection, which moves a small heap together. With `--expose-gc`, the engine offers its own to contexts that are created afterwards. */
-function collector(): () => void {
-  setFlagsFromString('--expose-gc')
-  const collectAll: () => void = runInNewContext('gc')
-  setFlagsFromString('--no-expose-gc')
-  return () => {
-    collectAll()
-    if (getHeapStatistics().used_heap_size > MOST_MOVED_BYTES) return
-    setFlagsFromString('--compact-on-every-full-gc')
-    collectAll()
-    setFlagsFromString('--no-compact-on-every-full-gc')
-  }
+/** A full collection, which moves a small heap together. */
+function collect(): void {
+  engineCollect()
+  if (getHeapStatistics().used_heap_size > MOST_MOVED_BYTES) return
+  setFlagsFromString('--compact-on-every-full-gc')
+  engineCollect()
+  setFlagsFromString('--no-compact-on-every-full-gc')
 }
 
 /** `malloc_trim` of glibc; does nothing with other C libraries, which return memory by themselves. */

@@ -23,7 +23,7 @@ import { notifyReady } from './service-manager.ts'
 import { openSigningKey } from './signing-key-file.ts'
 import { spareMemory } from './spare-memory.ts'
 import { startTracing } from './tracing.ts'
-import { releaseOnceSettled, spareWhileBodiesArrive } from './young-generation.ts'
+import { collectWhileResting, releaseOnceSettled, spareWhileBodiesArrive } from './young-generation.ts'
 
 export interface ServeParts {
   /** When the process began, by `performance.now()`. */
@@ -180,6 +180,8 @@ async function start(host: Host, { live, serverLog, read, flags, signal, parent 
     }
     const sparing = spareMemory(host.residentBytes)
     undo.push(async () => sparing.stop())
+    const resting = collectWhileResting()
+    undo.push(async () => resting.stop())
     const bodySparing = spareWhileBodiesArrive(metrics.arrivals.arrivingBodyBytes)
     undo.push(async () => bodySparing.stop())
     const { port, httpsPorts, lost, onFirstRequest } = server

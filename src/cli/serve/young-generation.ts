@@ -1,5 +1,5 @@
-import { setFlagsFromString } from 'node:v8'
-import { giveBackMemory, giveBackPages } from './give-back.ts'
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { collectNewObjects, giveBackMemory, giveBackPages } from './give-back.ts'
 
 /** How long after a start its last pieces of work are done: connections, indexes. */
 const SETTLED_MS = 2_000
@@ -49,6 +49,38 @@ export function releaseOnceSettled(options: SettlingOptions = {}): { asked(): vo
     release()
   }, everyMs).unref()
   return { asked: release, stop: () => clearInterval(timer) }
+}
+
+const REST_LOOK_EVERY_MS = 200
+/** Less work than this share of the time: nobody waits. */
+const RESTING = 0.1
+/** It is worth it from here on. */
+const MANY_NEW_BYTES = 3 * 1024 * 1024
+
+export interface RestOptions {
+  readonly everyMs?: number
+  readonly newBytes?: () => number
+  readonly collect?: () => void
+}
+
+/**
+ * Collects new objects while the server rests. The engine does so only when their space is full, which is in the middle of the next work: for
+ * most of a thousand clients that wait for the same message it would be the pause before their answer.
+ */
+export function collectWhileResting(options: RestOptions = {}): { stop(): void } {
+  const { everyMs = REST_LOOK_EVERY_MS, newBytes = bytesOfNewObjects, collect = collectNewObjects } = options
+  let before = performance.eventLoopUtilization()
+  const timer = setInterval(() => {
+    const current = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(current, before)
+    before = current
+    if (utilization < RESTING && newBytes() >= MANY_NEW_BYTES) collect()
+  }, everyMs).unref()
+  return { stop: () => clearInterval(timer) }
+}
+
+function bytesOfNewObjects(): number {
+  return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_used_size ?? 0
 }
 
 /** So much of bodies that are still coming means that they come slowly. Those of busy times come quickly, and wait for their answer. */

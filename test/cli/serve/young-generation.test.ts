@@ -1,5 +1,11 @@
+import { getHeapSpaceStatistics } from 'node:v8'
 import { expect, test } from 'vitest'
-import { releaseOnceSettled, spareWhileBodiesArrive } from '../../../src/cli/serve/young-generation.ts'
+import { collectNewObjects } from '../../../src/cli/serve/give-back.ts'
+import {
+  collectWhileResting,
+  releaseOnceSettled,
+  spareWhileBodiesArrive,
+} from '../../../src/cli/serve/young-generation.ts'
 import { waitUntil } from '../../support/wait.ts'
 
 /** What is called, in order. */
@@ -51,4 +57,43 @@ test('A1: while many bodies come slowly the space for new objects does not grow,
   sparing.stop()
   expect([calls[0], calls.at(-1)]).toEqual(['hold', 'release'])
   expect(new Set(calls.slice(1, -1))).toEqual(new Set(['give back']))
+})
+
+test('A3: new objects are collected while the server rests, if there are many, and not while it works', async () => {
+  let bytes = 1_000_000
+  let looks = 0
+  let collected = 0
+  const newBytes = () => {
+    looks += 1
+    return bytes
+  }
+  const collect = () => {
+    collected += 1
+    bytes = 0
+  }
+  const resting = collectWhileResting({ everyMs: 5, newBytes, collect })
+  await waitUntil('a few looks', () => looks > 2)
+  expect(collected).toBe(0)
+  bytes = 8_000_000
+  await waitUntil('a collection', () => collected > 0)
+  await waitUntil('the end of the work', () => {
+    bytes = 8_000_000
+    collected = 0
+    const until = performance.now() + 50
+    while (performance.now() < until);
+    return true
+  })
+  await waitUntil('the next collection', () => collected > 0)
+  resting.stop()
+})
+
+test('A3: the engine collects its new objects when it is told to', () => {
+  const newBytes = () => getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')!.space_used_size
+  const garbage: object[] = []
+  collectNewObjects()
+  for (let index = 0; index < 5_000; index++) garbage.push({ index })
+  const before = newBytes()
+  garbage.length = 0
+  collectNewObjects()
+  expect(newBytes()).toBeLessThan(before / 2)
 })
