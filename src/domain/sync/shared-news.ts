@@ -3,7 +3,7 @@ import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type Look, type RoomNews, type Section, typesAnew, wasResyncedWithin } from './look.ts'
 import { sendersOf, writeUnread } from './room-section.ts'
-import { SHARED_FOR_MS, type SharedNews } from './shared-stretches.ts'
+import { SHARED_FOR_MS, type SharedEvents, type SharedNews } from './shared-stretches.ts'
 import { notifiableAt } from './shown-timeline.ts'
 import { isNewer, isSamePlace } from './token.ts'
 import type { RoomUnread } from './unread-mark.ts'
@@ -11,21 +11,35 @@ import type { RoomUnread } from './unread-mark.ts'
 /** Clients of a few kinds, each with a filter of its own, read a room at the same time. */
 const MOST_OF_A_ROOM = 4
 
-function isFor(shared: SharedNews, { since, now, request, timeMs }: Look): boolean {
-  return (
-    shared.filter.deref() === request.filter &&
-    shared.stateAfter === request.stateAfter &&
-    timeMs - shared.madeAt < SHARED_FOR_MS &&
-    isSamePlace(shared.since, since!.events) &&
-    isSamePlace(shared.upTo, now.events)
-  )
+function isFor(shared: SharedNews, look: Look): boolean {
+  const { request } = look
+  return shared.filter.deref() === request.filter && shared.stateAfter === request.stateAfter && isOfSpan(shared, look)
+}
+
+/** Whether it was written a moment ago for somebody who goes the same way. */
+export function isOfSpan({ since, upTo, madeAt }: SharedEvents, look: Look): boolean {
+  const isRecent = look.timeMs - madeAt < SHARED_FOR_MS
+  return isRecent && isSamePlace(since, look.since!.events) && isSamePlace(upTo, look.now.events)
+}
+
+/** Whether the reader sees all of the events, and none of them as nobody else. */
+export function isForReader({ beginsAt, marks }: SharedEvents, { by, since }: Look, room: Room): boolean {
+  const member = room.localMembers.get(by.userNid)
+  if (member === undefined || isNewer(member.since, since!.events) || member.since > beginsAt) return false
+  return !marks.some((mark) => isMarkedFor(mark, by))
 }
 
 /** Whether a look shows of a room nothing but events, as far as that does not depend on these. */
 function isPlain(look: Look, { roomNid, receipts, accountData }: RoomNews): boolean {
+  const { request } = look
+  if (request.fullState || receipts !== undefined || accountData.length > 0 || typesAnew(look, roomNid)) return false
+  return showsToAll(look, roomNid)
+}
+
+/** Whether a look shows events of a room as it shows them to everybody there, as far as that does not depend on these. */
+export function showsToAll(look: Look, roomNid: number): boolean {
   const { sources, since, now, by, request, ignored } = look
-  if (since === undefined || request.fullState || request.lostAfter !== undefined || ignored !== undefined) return false
-  if (receipts !== undefined || accountData.length > 0 || typesAnew(look, roomNid)) return false
+  if (since === undefined || request.lostAfter !== undefined || ignored !== undefined) return false
   if (!sources.sticky.isEmpty || sources.lifetimes !== undefined || wasResyncedWithin(look, roomNid)) return false
   return sources.shadowBans.ghosts(by.userNid, roomNid, since.ledger, now.ledger).length === 0
 }
@@ -38,10 +52,7 @@ export function sharedNews(look: Look, news: RoomNews): Section | Promise<Sectio
   const shared = sources.sharedNews.get(roomNid)?.find((one) => isFor(one, look))
   const room = shared && sources.registry.peekAlive(roomNid)
   if (room === undefined || !isPlain(look, news)) return undefined
-  const member = room.localMembers.get(by.userNid)
-  if (member === undefined || isNewer(member.since, since.events) || member.since > shared!.beginsAt) return undefined
-  if (shared!.marks.some((mark) => isMarkedFor(mark, by)) || !knowsSenders(look, roomNid, shared!.senders))
-    return undefined
+  if (!isForReader(shared!, look, room) || !knowsSenders(look, roomNid, shared!.senders)) return undefined
   const counting = sources.unread.count(by.userNid, roomNid, shared!.notifiable)
   return counting instanceof Promise
     ? counting.then((unread) => sectionOf(look, room.id, shared!.json, unread))
@@ -87,22 +98,37 @@ export interface WrittenNews {
 
 /** Keeps a section that has nothing but events, for others who read the same. `mayShareNews` says whether there may be any. */
 export function keepNews(look: Look, room: Room, { events, memberNid, json }: WrittenNews): void {
-  const { sources, since, now, request, timeMs } = look
+  const { sources, request } = look
   const { filter, stateAfter } = request
+  const shared = sharedEvents(look, events)
+  if (shared === undefined) return
+  const senders = new Map<string, number>()
+  if (filter.room.state.lazyLoadMembers)
+    for (const userId of sendersOf(room, events)) senders.set(userId, memberNid(userId))
+  const notifiable = notifiableAt(look, room)
+  const section: SharedNews = { ...shared, filter: new WeakRef(filter), stateAfter, senders, notifiable, json }
+  sources.sharedNews.set(room.nid, withNewest(sources.sharedNews.get(room.nid), section))
+}
+
+/** What others must know of these events to read the same; undefined where somebody sees something else in one of them. */
+export function sharedEvents(look: Look, events: readonly RoomEvent[]): SharedEvents | undefined {
+  const { since, now, timeMs } = look
   if (events.length === 0 || since === undefined || events.some((event) => event.isCopy || isMarkedFor(event, look.by)))
-    return
+    return undefined
   let beginsAt = Number.POSITIVE_INFINITY
   const marks: Mark[] = []
   for (const { streamPos, txnToken, senderNid } of events) {
     beginsAt = Math.min(beginsAt, streamPos)
     if (txnToken !== undefined) marks.push({ txnToken, senderNid })
   }
-  const senders = new Map<string, number>()
-  if (filter.room.state.lazyLoadMembers)
-    for (const userId of sendersOf(room, events)) senders.set(userId, memberNid(userId))
-  const notifiable = notifiableAt(look, room)
-  const place = { since: since.events, upTo: now.events, filter: new WeakRef(filter), stateAfter, madeAt: timeMs }
-  const section: SharedNews = { ...place, beginsAt, marks, senders, notifiable, json }
-  const others = (sources.sharedNews.get(room.nid) ?? []).filter((one) => isSamePlace(one.upTo, now.events))
-  sources.sharedNews.set(room.nid, [section, ...others].slice(0, MOST_OF_A_ROOM))
+  return { since: since.events, upTo: now.events, madeAt: timeMs, beginsAt, marks }
+}
+
+/** What is kept of a room now: the newest, and others up to the same place. */
+export function withNewest<Kept extends SharedEvents>(
+  before: readonly Kept[] | undefined,
+  newest: Kept,
+): readonly Kept[] {
+  const others = (before ?? []).filter((one) => isSamePlace(one.upTo, newest.upTo))
+  return [newest, ...others].slice(0, MOST_OF_A_ROOM)
 }

@@ -1,6 +1,8 @@
 import type { BudgetPart, ByteBudget } from '../../core/byte-budget.ts'
 import type { CompiledFilter } from '../../core/filter.ts'
 import type { Mark } from '../rooms/room/client-event.ts'
+import type { RoomEvent } from '../rooms/room/room-event.ts'
+import type { SlidingShape } from './sliding/shapes.ts'
 import type { EventPosition } from './token.ts'
 
 /** How far `age` in shared events can be off. */
@@ -22,22 +24,26 @@ export function createSharedStretches(budget: ByteBudget): SharedStretches {
   return budget.part({ bytesOf: ({ json }) => STRETCH_BYTES + 2 * json.length })
 }
 
+/** Events that were written for somebody who continued from a place, and whom they may be shown to as well. */
+export interface SharedEvents {
+  readonly since: EventPosition
+  readonly upTo: EventPosition
+  readonly madeAt: number
+  /** The stream position of the first of them. Who came later may be shown less. */
+  readonly beginsAt: number
+  /** Of those that another client may see with a transaction id or a delay id. */
+  readonly marks: readonly Mark[]
+}
+
 /**
  * A joined room's part of an answer as it was written last: all of it that is the same for every reader who continues from the same place
  * with the same filter. A message to a room of thousands is written once.
  */
-export interface SharedNews {
-  readonly since: EventPosition
-  readonly upTo: EventPosition
+export interface SharedNews extends SharedEvents {
   /** A filter that names much is kept by nothing here: its bytes are not counted. */
   readonly filter: WeakRef<CompiledFilter>
   /** The key under which the state is, if the client asked for that after the timeline. */
   readonly stateAfter: string | undefined
-  readonly madeAt: number
-  /** The stream position of its first event. Who came later may be shown less. */
-  readonly beginsAt: number
-  /** Of the events that another client may see with a transaction id or a delay id. */
-  readonly marks: readonly Mark[]
   /** For clients that load members lazily, and may lack some: who sent its events, with the numbers of their member events. */
   readonly senders: ReadonlyMap<string, number>
   readonly notifiable: number
@@ -56,6 +62,37 @@ export function createSharedNews(budget: ByteBudget): SharedNewsOfRooms {
     bytesOf(sections) {
       let bytes = 0
       for (const { json, senders } of sections) bytes += SECTION_BYTES + 2 * json.length + SENDER_BYTES * senders.size
+      return bytes
+    },
+  })
+}
+
+/** What an answer said of a room that has new events and no other news, for others who want the same. */
+export interface SharedAnswer extends SharedEvents {
+  readonly shape: SlidingShape
+  readonly lists: string
+  readonly timelineLimit: number
+  readonly required: string
+  /** Who sent the events, with the numbers of their member events: for clients that load members lazily, and may lack some. */
+  readonly senders: ReadonlyMap<string, number>
+  readonly notifiable: number
+  readonly timeline: readonly RoomEvent[]
+  /** Without its end, the unread counts. */
+  readonly json: string
+}
+
+/** By room. */
+export type SharedAnswers = Pick<BudgetPart<number, readonly SharedAnswer[]>, 'get' | 'set'>
+
+const ANSWER_BYTES = 600
+const EVENT_BYTES = 8
+
+export function createSharedAnswers(budget: ByteBudget): SharedAnswers {
+  return budget.part({
+    bytesOf(answers) {
+      let bytes = 0
+      for (const { json, senders, timeline } of answers)
+        bytes += ANSWER_BYTES + 2 * json.length + SENDER_BYTES * senders.size + EVENT_BYTES * timeline.length
       return bytes
     },
   })

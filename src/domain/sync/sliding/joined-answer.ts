@@ -2,7 +2,7 @@ import { avatarUrlOf, displayNameOf } from '../../../core/event/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
-import { loadReferences } from '../../rooms/room/client-event.ts'
+import { alwaysJoined, loadReferences } from '../../rooms/room/client-event.ts'
 import { encodePosition } from '../../rooms/room/position-token.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
@@ -13,12 +13,13 @@ import { type EventExtras, loadState, type RoomState, writeState } from '../room
 import type { TimelineSlice } from '../room-timeline.ts'
 import { notifiableAt, shownTimeline } from '../shown-timeline.ts'
 import { type EventPosition, isNewer } from '../token.ts'
-import { type RoomUnread, totalOf } from '../unread-mark.ts'
+import type { RoomUnread } from '../unread-mark.ts'
 import { roomLook, type SlidingLook, sentUpTo } from './look.ts'
 import { isSameRoom, type SentRoom } from './record.ts'
 import type { RoomWish } from './request.ts'
 import { liveIn, type RoomAnswer, sentNow, writeCommon } from './room-answer.ts'
 import { namesIn } from './room-names.ts'
+import { keepAnswer, sharedAnswer, withUnread } from './shared-answers.ts'
 import { type StateChanges, stateChanges } from './state-changes.ts'
 import type { WantedRoom } from './windows.ts'
 
@@ -70,6 +71,8 @@ function answerIn(
   hints: RoomHints,
 ): RoomAnswer | Promise<RoomAnswer> {
   const sent = look.record.rooms.get(room.nid)
+  const shared = hints.hasEvents ? sharedAnswer(look, wanted, room, sent) : undefined
+  if (shared) return shared
   const view = roomLook(look, sentUpTo(look, sent), wanted.wish.timelineLimit)
   const taking = takeCourse(view, wanted, sent, room)
   if (taking instanceof Promise) return taking.then((course) => writeAnswer({ view, wanted, room, course, hints }))
@@ -270,15 +273,16 @@ function compose(
       `,"num_live":${liveIn(view, slice.events)},"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}`,
     )
   }
-  if (unread) {
-    const { notification_count, highlight_count } = totalOf(unread)
-    out.text(`,"notification_count":${notification_count},"highlight_count":${highlight_count}`)
-  }
-  out.text('}')
+  const hasMore =
+    isInitial || isExpanded || slice.limited || course.wasResynced || isDirectNews(draft) || summary.json !== ''
+  const isBare = !hasMore && state.events.length + state.left.length + removed.length === 0
+  const written = isBare && extras.membershipAt === alwaysJoined ? out.whole() : undefined
+  if (typeof written === 'string')
+    keepAnswer(view, wanted, room, { sent: course.sent, timeline: slice.events, json: written })
   return {
     nid: room.nid,
     roomId: room.id,
-    json: out,
+    json: withUnread(out, unread),
     sent: now,
     isBegun: isInitial || isExpanded,
     timeline: slice.events,

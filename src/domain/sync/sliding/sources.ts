@@ -2,6 +2,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { ThreadSubscriptions } from '../../push/thread-subscriptions.ts'
 import type { LazyMembers } from '../lazy-members.ts'
+import type { SharedAnswers } from '../shared-stretches.ts'
 import type { BumpStamps } from './bump-stamps.ts'
 import type { Departures } from './departures.ts'
 import type { DirectRooms } from './direct-rooms.ts'
@@ -12,6 +13,7 @@ import type { KnownFacts } from './room-facts.ts'
 
 /** What a sliding sync reads besides what every sync reads. */
 export interface SlidingSources {
+  readonly sharedAnswers: SharedAnswers
   /** Which members the connections were sent, by connection. */
   readonly slidingMembers: LazyMembers<string>
   readonly recency: Recency
