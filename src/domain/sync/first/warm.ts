@@ -28,8 +28,8 @@ const MAX_STATE_AHEAD = 512
 const MANY_EVENTS = 256
 /** Of so many rooms timelines are read together. While they are taken in, the database reads those of the next ones. */
 const ROOMS_IN_PIECE = 50
-/** So many pieces are on their way at once: the database writes one while the next is asked for. */
-const PIECES_AT_ONCE = 4
+/** So many pieces are on their way at once: the database goes on to the next while the server takes one in. */
+const PIECES_AT_ONCE = 2
 
 /**
  * Opens a connection for timelines, if none is open, and has the database plan how to read them. To be called while the server starts: that
