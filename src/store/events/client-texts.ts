@@ -29,6 +29,3 @@ export const CONTENT = `convert_from(substr(convert_to(json, 'UTF8'), content_pl
 export const clientText = (now: string, stateKey: string, afterAge: string): string =>
   `'{"content":' || ${CONTENT} || ',"event_id":"' || event_id || '","origin_server_ts":' || origin_server_ts || ',"sender":"' || sender
    || '"' || ${stateKey} || ',"type":"' || type || '","unsigned":{"age":' || greatest(0, ${now}::bigint - origin_server_ts) || '${afterAge}'`
-
-/** SQL for the id of an event's sender. */
-export const SENDER = '(SELECT user_id FROM matrix_user WHERE user_nid = sender_nid)'

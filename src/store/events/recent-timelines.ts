@@ -1,6 +1,6 @@
 import type { EventId, UserId } from '../../core/ids.ts'
 import type { Reader } from '../db/db.ts'
-import { AFTER_AGE_OF_MESSAGE, clientText, SENDER, type TextEvent } from './client-texts.ts'
+import { AFTER_AGE_OF_MESSAGE, clientText, type TextEvent } from './client-texts.ts'
 import type { EventRow, Standing } from './events.ts'
 import { BETWEEN_TEXTS, splitTexts } from './joined-texts.ts'
 
@@ -90,8 +90,9 @@ const FIRST_TIMELINES = `SELECT wanted.nid AS room_nid, recent.* FROM unnest($1:
     FROM (
       SELECT *, CASE WHEN is_usual THEN ${clientText('$4', "''", AFTER_AGE_OF_MESSAGE)} ELSE json END AS written
       FROM (
-        SELECT *, bool_and(${USUAL}) OVER () AS is_usual, ${SENDER} AS sender
+        SELECT newest.*, bool_and(${USUAL}) OVER () AS is_usual, user_id AS sender
         FROM (SELECT * FROM event WHERE room_nid = wanted.nid AND room_pos IS NOT NULL ORDER BY room_pos DESC LIMIT $2) AS newest
+        JOIN matrix_user ON user_nid = sender_nid
       ) AS judged OFFSET 0 -- or else each text would be written twice
     ) AS taken
   ) AS recent WHERE members IS NOT NULL`

@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../core/json.ts'
 import type { Reader } from '../db/db.ts'
-import { AFTER_AGE_OF_STATE, CONTENT, clientText, SENDER, type TextEvent } from './client-texts.ts'
+import { AFTER_AGE_OF_STATE, CONTENT, clientText, type TextEvent } from './client-texts.ts'
 
 // Tables: read: event, matrix_user, state_key
 
@@ -25,8 +25,8 @@ const STATE_TEXTS = `SELECT room_nid, json_agg(json_build_array(event_nid, sende
     SELECT *, CASE WHEN content_place IS NOT NULL THEN ${clientText('$3', `',"state_key":"' || state_key || '"'`, AFTER_AGE_OF_STATE)} END AS written,
       CASE WHEN content_place IS NOT NULL AND ${NAMES} THEN ${CONTENT} END AS content
     FROM (
-      SELECT event.*, state_key, ${SENDER} AS sender FROM event JOIN state_key USING (room_nid, key_id)
-      WHERE event_nid = ANY ($1::bigint[])
+      SELECT event.*, state_key, user_id AS sender FROM event JOIN state_key USING (room_nid, key_id)
+      JOIN matrix_user ON user_nid = sender_nid WHERE event_nid = ANY ($1::bigint[])
     ) AS wanted OFFSET 0 -- or else each text would be written twice
   ) AS taken GROUP BY room_nid
   HAVING bool_and(content_place IS NOT NULL AND replaces_nid IS NULL AND redacted_by IS NULL AND standing IS NULL)

@@ -20,11 +20,13 @@ function write(
   changes: DeviceChanges | undefined,
   counts: KeyCounts,
 ): ExtensionPart {
-  const lists = changes && JSON.stringify({ changed: changes.changed, left: changes.left })
+  const count = changes === undefined ? 0 : changes.changed.length + changes.left.length
+  const lists = changes && (count === 0 ? NO_CHANGES : JSON.stringify({ changed: changes.changed, left: changes.left }))
   let text = lists === undefined ? '{' : `{"device_lists":${lists},`
   text += `"device_one_time_keys_count":${counts.oneTimeJson}`
   text += `,"device_unused_fallback_key_types":${counts.unusedFallbackJson}}`
-  const count = changes === undefined ? 0 : changes.changed.length + changes.left.length
   const fell = from !== undefined && sources.keyCounts.fellSince(by, from.stream.ledger)
   return { name, json: new JsonBytes().text(text), hasNews: count > 0 || fell }
 }
+
+const NO_CHANGES = '{"changed":[],"left":[]}'

@@ -29,6 +29,7 @@ function write(
   rooms: readonly ScopedRoom[],
   first: ReadonlyMap<number, JsonObject>,
 ): ExtensionPart | undefined {
+  if (first.size + receipts.size === 0) return undefined
   const json = new JsonBytes().text('{"rooms":{')
   let isNone = true
   for (const { answer } of rooms) {

@@ -8,18 +8,18 @@ export function typingPart(scene: ExtensionScene, extension: RoomExtension): Ext
   const { look } = scene
   const { from, sliding, ignored } = look
   const isFresh = !wasOn(from, 'typing') || from?.scope !== sliding.scope
-  const json = new JsonBytes().text('{"rooms":{')
-  let isNone = true
+  let json: JsonBytes | undefined
   for (const room of inScope(scene.rooms, extension)) {
     const userIds = room.wanted.room.isJoined ? typingIn(scene, isFresh, room) : undefined
     if (userIds === undefined) continue
     const content = { user_ids: userIds.filter((userId) => !ignored?.has(userId)) }
+    const isFirst = json === undefined
+    json ??= new JsonBytes().text('{"rooms":{')
     json
-      .key(room.answer.roomId, isNone)
+      .key(room.answer.roomId, isFirst)
       .value(sliding.shape.hasEphemeralEvents ? { type: 'm.typing', content } : content)
-    isNone = false
   }
-  return isNone ? undefined : { name: extension.name, json: json.text('}}'), hasNews: true }
+  return json && { name: extension.name, json: json.text('}}'), hasNews: true }
 }
 
 /** Undefined if the client knows it. */
