@@ -80,7 +80,7 @@ export function sectionOf(look: Look, roomId: string, json: string | Buffer, unr
 }
 
 /** Two people alone: one of them sends, and what they get is marked as their own. */
-const FEWEST_MEMBERS = 3
+export const FEWEST_MEMBERS = 3
 
 /** Whether others may get the same of a room as this look, and what they get is worth keeping. */
 export function mayShareNews(look: Look, room: Room, news: RoomNews): boolean {

@@ -1,7 +1,6 @@
 import type { BudgetPart, ByteBudget } from '../../core/byte-budget.ts'
 import type { CompiledFilter } from '../../core/filter.ts'
 import type { Mark } from '../rooms/room/client-event.ts'
-import type { RoomEvent } from '../rooms/room/room-event.ts'
 import type { SlidingShape } from './sliding/shapes.ts'
 import type { EventPosition } from './token.ts'
 
@@ -35,64 +34,47 @@ export interface SharedEvents {
   readonly marks: readonly Mark[]
 }
 
+/** What was written of them. */
+export interface SharedText extends SharedEvents {
+  /** For clients that load members lazily, and may lack some: who sent the events, with the numbers of their member events. */
+  readonly senders: ReadonlyMap<string, number>
+  readonly notifiable: number
+  /** Without its end, the unread counts. */
+  readonly json: string
+}
+
 /**
  * A joined room's part of an answer as it was written last: all of it that is the same for every reader who continues from the same place
  * with the same filter. A message to a room of thousands is written once.
  */
-export interface SharedNews extends SharedEvents {
+export interface SharedNews extends SharedText {
   /** A filter that names much is kept by nothing here: its bytes are not counted. */
   readonly filter: WeakRef<CompiledFilter>
   /** The key under which the state is, if the client asked for that after the timeline. */
   readonly stateAfter: string | undefined
-  /** For clients that load members lazily, and may lack some: who sent its events, with the numbers of their member events. */
-  readonly senders: ReadonlyMap<string, number>
-  readonly notifiable: number
-  /** Without its end, the unread counts. */
-  readonly json: string
 }
 
-/** By room. */
-export type SharedNewsOfRooms = Pick<BudgetPart<number, readonly SharedNews[]>, 'get' | 'set'>
-
-const SECTION_BYTES = 500
-const SENDER_BYTES = 120
-
-export function createSharedNews(budget: ByteBudget): SharedNewsOfRooms {
-  return budget.part({
-    bytesOf(sections) {
-      let bytes = 0
-      for (const { json, senders } of sections) bytes += SECTION_BYTES + 2 * json.length + SENDER_BYTES * senders.size
-      return bytes
-    },
-  })
-}
-
-/** What an answer said of a room that has new events and no other news, for others who want the same. */
-export interface SharedAnswer extends SharedEvents {
+/** The same of sliding sync, for readers who want the same of the room. */
+export interface SharedAnswer extends SharedText {
   readonly shape: SlidingShape
+  /** The lists that the room is in, as JSON, if the answer names them. */
   readonly lists: string
   readonly timelineLimit: number
+  /** Stands for the state that is wanted. */
   readonly required: string
-  /** Who sent the events, with the numbers of their member events: for clients that load members lazily, and may lack some. */
-  readonly senders: ReadonlyMap<string, number>
-  readonly notifiable: number
-  readonly timeline: readonly RoomEvent[]
-  /** Without its end, the unread counts. */
-  readonly json: string
 }
 
 /** By room. */
-export type SharedAnswers = Pick<BudgetPart<number, readonly SharedAnswer[]>, 'get' | 'set'>
+export type SharedTexts<Kept extends SharedText> = Pick<BudgetPart<number, readonly Kept[]>, 'get' | 'set'>
 
-const ANSWER_BYTES = 600
-const EVENT_BYTES = 8
+const TEXT_BYTES = 600
+const SENDER_BYTES = 120
 
-export function createSharedAnswers(budget: ByteBudget): SharedAnswers {
+export function createSharedTexts<Kept extends SharedText>(budget: ByteBudget): SharedTexts<Kept> {
   return budget.part({
-    bytesOf(answers) {
+    bytesOf(texts) {
       let bytes = 0
-      for (const { json, senders, timeline } of answers)
-        bytes += ANSWER_BYTES + 2 * json.length + SENDER_BYTES * senders.size + EVENT_BYTES * timeline.length
+      for (const { json, senders } of texts) bytes += TEXT_BYTES + 2 * json.length + SENDER_BYTES * senders.size
       return bytes
     },
   })

@@ -25,7 +25,7 @@ import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
 import type { JournaledChanges, RecentChanges } from './recent-changes.ts'
 import type { RoomStates } from './room-state.ts'
-import type { SharedNewsOfRooms, SharedStretches } from './shared-stretches.ts'
+import type { SharedNews, SharedStretches, SharedTexts } from './shared-stretches.ts'
 import type { StreamPosition } from './token.ts'
 import type { Unread } from './unread.ts'
 import type { UserRooms } from './user-rooms.ts'
@@ -41,7 +41,7 @@ export interface SyncSources {
   readonly userRooms: UserRooms
   readonly states: RoomStates
   readonly stretches: SharedStretches
-  readonly sharedNews: SharedNewsOfRooms
+  readonly sharedNews: SharedTexts<SharedNews>
   readonly firstReadings: FirstReadings
   readonly timelineReads: TimelineReads
   readonly unread: Unread

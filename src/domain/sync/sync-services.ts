@@ -22,7 +22,7 @@ import { createEventStream, type EventStream } from './peek/event-stream.ts'
 import { createRoomSnapshots, type RoomSnapshots } from './peek/room-snapshots.ts'
 import { createRoomStates } from './room-state.ts'
 import { createSentAnswers } from './sent-answers.ts'
-import { createSharedNews, createSharedStretches } from './shared-stretches.ts'
+import { createSharedStretches, createSharedTexts } from './shared-stretches.ts'
 import { createSlidingServices, type SlidingServices } from './sliding/sliding-services.ts'
 import type { SyncSources } from './sources.ts'
 import { createSync, type Sync } from './sync.ts'
@@ -125,7 +125,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     states: createRoomStates({ db, events }),
     lazyMembers: createLazyMembers(budget),
     stretches: createSharedStretches(budget),
-    sharedNews: createSharedNews(budget),
+    sharedNews: createSharedTexts(budget),
     firstReadings: createFirstReadings(budget),
     timelineReads: new Map(),
     typing: typing.inRoom,

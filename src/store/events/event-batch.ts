@@ -120,7 +120,14 @@ function eventInsert(p: Parameters, events: readonly EventWrite[]): string {
 }
 
 const PLACE = new Set([
-  ...['room_pos', 'notifiable', 'replaces_nid', 'state_chain', 'state_seq', 'key_id', 'content_place', 'auth_nids'],
+  'room_pos',
+  'notifiable',
+  'replaces_nid',
+  'state_chain',
+  'state_seq',
+  'key_id',
+  'content_place',
+  'auth_nids',
 ])
 
 function promotion(p: Parameters, events: readonly EventWrite[]): string {

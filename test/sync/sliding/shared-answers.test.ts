@@ -102,6 +102,20 @@ describe.each(FORMS)('readers of the same in the %s form', (form) => {
     }
   })
 
+  it('are sent the state of their own that changed, whoever asks first', async () => {
+    const id = await openRoom({ power_level_content_override: { events: { 'x.own': 0 } } })
+    const request = wish(id, { state: [['x.own', '$ME']] })
+    for (const turn of [0, 1]) {
+      const connections = await settled(turn === 0 ? [bob, dora, cara] : [cara, bob, dora], request)
+      await cara.setState(id, 'x.own', { turn }, cara.userId)
+      for (const connection of connections) {
+        const { required_state: state = [] } = (await connection.next(request)).rooms[id]
+        const own = state.filter(({ type }: Json) => type === 'x.own').map(({ content }: Json) => content)
+        expect(own).toEqual(connection.person.userId === cara.userId ? [{ turn }] : [])
+      }
+    }
+  })
+
   it('who wants fewer events, ignores the sender or came later is sent something else', async () => {
     const id = await openRoom({
       initial_state: [{ type: 'm.room.history_visibility', content: { history_visibility: 'joined' } }],

@@ -53,7 +53,8 @@ export function createRoomLoader({ db, events, serverName, partialStateRooms }: 
       const room = read.get(room_nid)
       const userIds = JSON.parse(user_ids) as UserId[]
       for (let index = 0; index < user_nids.length; index++) {
-        const [userNid, userId] = [user_nids[index]!, userIds[index]!]
+        const userNid = user_nids[index]!
+        const userId = userIds[index]!
         if (serverOf(userId) !== serverName) continue
         room?.localMembers.set(userNid, { userNid, userId, displayName: undefined, since: changed[index]! })
       }

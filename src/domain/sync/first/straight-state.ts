@@ -21,7 +21,7 @@ export function mayBeStraight(look: Look, room: Room): boolean {
   return sharesSection(look, room) && (lazyLoadMembers || room.committed.state.size <= MAX_STRAIGHT_STATE)
 }
 
-/** A room whose timeline was written straight. */
+/** A room whose timeline the database wrote. */
 export interface StraightRoom {
   readonly room: Room
   readonly senders: readonly UserId[]
@@ -36,7 +36,7 @@ interface Wanted extends StraightRoom {
 }
 
 /**
- * Writes the states that belong to timelines that were written straight, straight from their rows too, for all readers of the rooms.
+ * Keeps the states that belong to timelines that the database wrote, as it writes them too, for all readers of the rooms.
  *
  * @returns those rooms of which that cannot be done: their states have to be loaded
  */

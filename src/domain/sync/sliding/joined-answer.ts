@@ -273,10 +273,10 @@ function compose(
       `,"num_live":${liveIn(view, slice.events)},"limited":${slice.limited},"prev_batch":${JSON.stringify(encodePosition(before))}`,
     )
   }
-  const hasMore =
-    isInitial || isExpanded || slice.limited || course.wasResynced || isDirectNews(draft) || summary.json !== ''
-  const isBare = !hasMore && state.events.length + state.left.length + removed.length === 0
-  const written = isBare && extras.membershipAt === alwaysJoined ? out.whole() : undefined
+  // Others may want state that changed, though this reader does not.
+  const hasState = changes.types?.size !== 0 || changes.nids.size > 0
+  const hasMore = hasState || isExpanded || slice.limited || course.wasResynced || isDirectNews(draft)
+  const written = !hasMore && extras.membershipAt === alwaysJoined ? out.whole() : undefined
   if (typeof written === 'string')
     keepAnswer(view, wanted, room, { sent: course.sent, timeline: slice.events, json: written })
   return {

@@ -2,7 +2,7 @@ import { JsonBytes } from '../../../core/json-bytes.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import { sendersOf } from '../room-section.ts'
-import { isForReader, isOfSpan, sharedEvents, showsToAll, withNewest } from '../shared-news.ts'
+import { FEWEST_MEMBERS, isForReader, isOfSpan, sharedEvents, showsToAll, withNewest } from '../shared-news.ts'
 import type { SharedAnswer } from '../shared-stretches.ts'
 import { notifiableAt } from '../shown-timeline.ts'
 import { type RoomUnread, totalOf } from '../unread-mark.ts'
@@ -23,14 +23,15 @@ export function sharedAnswer(
   if (shared === undefined || !showsToAll(look, room.nid) || !isForReader(shared, look, room)) return undefined
   if (wanted.wish.required.isLazy && !knowsSenders(look, room, shared)) return undefined
   const { sources, by, sliding } = look
-  const { notifiable, timeline, json } = shared
+  const { notifiable, json } = shared
   const answer = (unread: RoomUnread | undefined): RoomAnswer => ({
     nid: room.nid,
     roomId: room.id,
     json: withUnread(new JsonBytes().text(json), unread),
     sent: sent!,
     isBegun: false,
-    timeline,
+    // Nobody asks for it: it is no beginning, and nothing is sticky.
+    timeline: [],
     people: [],
   })
   const counting = sliding.shape.hasUnread ? sources.unread.count(by.userNid, room.nid, notifiable) : undefined
@@ -56,9 +57,13 @@ function isFor(shared: SharedAnswer, look: SlidingLook, { wish, lists }: WantedR
     shared.timelineLimit === wish.timelineLimit &&
     shared.required === wish.required.key &&
     isOfSpan(shared, look) &&
-    shared.lists === lists.join('\n')
+    shared.lists === listsIn(look, lists)
   )
 }
+
+/** The merged form says which lists a room is in. */
+const listsIn = ({ sliding: { shape } }: SlidingLook, lists: readonly string[]): string =>
+  shape.hasMembership ? JSON.stringify(lists) : ''
 
 /** Whether a connection was sent the members who sent the events. */
 function knowsSenders({ own, connection, record, since }: SlidingLook, room: Room, { senders }: SharedAnswer): boolean {
@@ -89,19 +94,15 @@ export function keepAnswer(
   const answer: SharedAnswer = {
     ...shared,
     shape: look.sliding.shape,
-    lists: wanted.lists.join('\n'),
+    lists: listsIn(look, wanted.lists),
     timelineLimit,
     required: required.key,
     senders,
     notifiable: notifiableAt(look, room),
-    timeline,
     json,
   }
   look.own.sharedAnswers.set(room.nid, withNewest(look.own.sharedAnswers.get(room.nid), answer))
 }
-
-/** Two people alone: one of them sends, and what they get is marked as their own. */
-const FEWEST_MEMBERS = 3
 
 /** Ends the object of a room. */
 export function withUnread(out: JsonBytes, unread: RoomUnread | undefined): JsonBytes {

@@ -10,7 +10,7 @@ import { createLazyMembers } from '../lazy-members.ts'
 import type { Notifier } from '../notifier.ts'
 import type { Presence } from '../presence.ts'
 import type { SentAnswers } from '../sent-answers.ts'
-import { createSharedAnswers } from '../shared-stretches.ts'
+import { createSharedTexts } from '../shared-stretches.ts'
 import type { SyncSources } from '../sources.ts'
 import type { StreamPosition } from '../token.ts'
 import { createBumpStamps } from './bump-stamps.ts'
@@ -53,7 +53,7 @@ export function createSlidingServices(parts: {
   const own: SlidingSources = {
     recency,
     threadSubscriptions,
-    sharedAnswers: createSharedAnswers(budget),
+    sharedAnswers: createSharedTexts(budget),
     slidingMembers: createLazyMembers<string>(budget),
     knownRooms: createKnownRooms({ budget, recency, roomEvents }),
     directRooms: createDirectRooms({ db, userLedger }),

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import type { Requester } from '../../accounts/requester.ts'
 import type { ThreadSubscriptions } from '../../push/thread-subscriptions.ts'
 import type { LazyMembers } from '../lazy-members.ts'
-import type { SharedAnswers } from '../shared-stretches.ts'
+import type { SharedAnswer, SharedTexts } from '../shared-stretches.ts'
 import type { BumpStamps } from './bump-stamps.ts'
 import type { Departures } from './departures.ts'
 import type { DirectRooms } from './direct-rooms.ts'
@@ -13,7 +13,8 @@ import type { KnownFacts } from './room-facts.ts'
 
 /** What a sliding sync reads besides what every sync reads. */
 export interface SlidingSources {
-  readonly sharedAnswers: SharedAnswers
+  /** What answers said of rooms with new events and no other news. */
+  readonly sharedAnswers: SharedTexts<SharedAnswer>
   /** Which members the connections were sent, by connection. */
   readonly slidingMembers: LazyMembers<string>
   readonly recency: Recency
