@@ -108,7 +108,7 @@ export function createQuietSyncs({ clock }: { readonly clock: Clock }): QuietSyn
       const { token, wish } = asked
       if (!('form' in wish)) return answerTo(here, isHeard, asked, { deadline, client })
       const connection = `${token} ${wish.connId}`
-      const end = turns.begin(connection, client)
+      const end = await turns.begin(connection, client)
       try {
         return await answerTo(here, isHeard, asked, { deadline, client: end })
       } finally {

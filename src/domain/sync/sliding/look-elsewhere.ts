@@ -40,7 +40,7 @@ export function createLookElsewhere<Looked extends { readonly isEmpty: boolean }
     if (request.pos === undefined) return undefined
     const turn = await parts.turnOf(by, request)
     const { name } = turn
-    const end = oneAtATime.begin(name, request.signal, from)
+    const end = await oneAtATime.begin(name, request.signal, from)
     try {
       const looked = await parts.lookAt(turn)
       if (!end.isSuperseded)

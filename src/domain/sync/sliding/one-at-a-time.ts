@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Cancellation } from '../../cancellation.ts'
 import type { WakeFollower } from '../notifier.ts'
 
@@ -11,8 +12,12 @@ export interface TurnEnd extends Cancellation {
  * without that we noticed. So the one before ends, and begins to write nothing down after that.
  */
 export interface OneAtATime {
-  /** Ends the request before, and begins the next. @param from the node that holds it, if it is another one */
-  begin(connection: string, client: Cancellation, from?: WakeFollower): TurnEnd
+  /**
+   * Ends the request before, and begins the next. A request that is read late, after the one that its client sent instead, ends itself.
+   *
+   * @param from the node that holds it, if it is another one
+   */
+  begin(connection: string, client: Cancellation, from?: WakeFollower): TurnEnd | Promise<TurnEnd>
   /** Ends the request before, because its client has sent another. */
   supersede(connection: string): void
   end(connection: string, turn: TurnEnd): void
@@ -47,16 +52,37 @@ class Turn implements TurnEnd {
   }
 }
 
+/** The end of a socket is read in the round of the event loop after that of its last bytes. The first `setImmediate` is of the round that runs. */
+async function socketsAreRead(): Promise<void> {
+  await setImmediate()
+  await setImmediate()
+}
+
 /** @param began hears of each request, because the one before may be held by another node */
 export function createOneAtATime(began: (connection: string, from?: WakeFollower) => void = () => {}): OneAtATime {
   const turns = new Map<string, Turn>()
+
+  function start(connection: string, client: Cancellation, from: WakeFollower | undefined): Turn {
+    const turn = new Turn(client)
+    if (client.aborted) {
+      turn.supersede()
+      return turn
+    }
+    turns.get(connection)?.supersede()
+    began(connection, from)
+    turns.set(connection, turn)
+    return turn
+  }
+
+  /** Of two sockets, that of the later request may be read first. */
+  async function startUnlessGone(connection: string, client: Cancellation, from: WakeFollower | undefined) {
+    await socketsAreRead()
+    return start(connection, client, from)
+  }
+
   return {
     begin(connection, client, from) {
-      turns.get(connection)?.supersede()
-      began(connection, from)
-      const turn = new Turn(client)
-      turns.set(connection, turn)
-      return turn
+      return turns.has(connection) ? startUnlessGone(connection, client, from) : start(connection, client, from)
     },
     supersede(connection) {
       turns.get(connection)?.supersede()

@@ -164,7 +164,7 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   async function answerTo(by: Requester, request: SlidingRequest): Promise<JsonBytes> {
     const turn = await turnOf(by, request)
     const { name } = turn
-    const end = oneAtATime.begin(name, request.signal)
+    const end = await oneAtATime.begin(name, request.signal)
     try {
       // A new connection is answered at once.
       if (turn.from === undefined) return await begin(turn, end)

@@ -43,6 +43,8 @@ export class Chain {
   /** What a room looked like when it was last found to be right. */
   readonly #checked = new Map<string, string>()
   #inScopeBefore: ReadonlySet<string> = new Set()
+  /** Requests given up since the last answer, of which the server may hear later than of the next one. */
+  #givenUp = 0
 
   constructor(parts: ChainParts) {
     this.#parts = parts
@@ -92,6 +94,12 @@ export class Chain {
     const { status, body: answer } = await person.ask('POST', path, body)
     if (status !== 200) throw new ApiError('POST', path, status, answer)
     if (fate === 'lost') return 0
+    // This request was ended for one that was given up before it: the client is where it was.
+    if (answer.pos === this.#pos && this.#givenUp > 0) {
+      this.#givenUp--
+      return this.turn()
+    }
+    this.#givenUp = 0
     await this.#apply(answer)
     return Object.keys(answer.rooms ?? {}).length
   }
@@ -99,6 +107,7 @@ export class Chain {
   /** Starts a request that may be held, and breaks the connection. */
   async #giveUp(): Promise<void> {
     const { api, person, dice } = this.#parts
+    this.#givenUp++
     const { path, body } = this.request(this.#pos, 30_000)
     const signal = AbortSignal.timeout(1 + dice.below(10))
     await api.request('POST', path, { token: person.token, body, signal }).catch(() => {})
