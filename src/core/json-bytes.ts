@@ -15,10 +15,19 @@ const SHORT_TEXT = 64
  * it is full, its content becomes a piece of the answer that wrote it.
  */
 const desk = Buffer.allocUnsafeSlow(256 * 1024)
+/** Shorter answers need no place of their own. */
+export const FEWEST_PLACED_BYTES = desk.length + 1
 let written = 0
 let writer: JsonBytes | undefined
 
 const NO_PIECES: readonly (Buffer | Later)[] = []
+
+/** Where one answer at a time is written. */
+export interface Place {
+  readonly bytes: Buffer
+  /** Nobody reads it any more: another answer may be written there. */
+  leave(): void
+}
 
 /**
  * Builds an answer from ready pieces: cached bytes are copied, never parsed or escaped again.
@@ -34,12 +43,19 @@ export class JsonBytes {
   /** Where it is written instead of on the desk, for as long as it fits, and how much of that is written. */
   #own: Buffer | undefined
   #ownWritten = 0
+  readonly #place: Place | undefined
 
-  /** @param expectedBytes about how many it will have, if that is known: a large one is written in one place then, and not moved any more */
-  constructor(expectedBytes = 0) {
-    if (expectedBytes <= desk.length) return
+  /** @param place for a large answer whose length is about known: it is written in one place then, and not moved any more */
+  constructor(place?: Place) {
+    if (place === undefined) return
     this.#text = undefined
-    this.#own = Buffer.allocUnsafeSlow(expectedBytes)
+    this.#place = place
+    this.#own = place.bytes
+  }
+
+  /** To be called when nobody reads it any more, nor what was made of it. */
+  release(): void {
+    this.#place?.leave()
   }
 
   /** Text that is JSON, or a part of it. */

@@ -17,7 +17,7 @@ function answer(client: string, at: number, senders: readonly number[]): string[
   const [from, to] = [at === 0 ? undefined : [at], [at + 1]]
   const sent = lazy.of(client, 1, from)
   const needed = new Map(senders.map((nid) => [`@u${nid}:x`, nid] as const))
-  for (const userId of needed.keys()) if (sent.has(userId)) needed.delete(userId)
+  for (const userId of needed.keys()) if (sent.nidOf(userId) !== undefined) needed.delete(userId)
   lazy.record(client, 1, from, needed, to)
   return [...needed.keys()]
 }

@@ -16,7 +16,7 @@ import { allOf } from './all-of.ts'
 import { type DeviceChanges, deviceChanges, type NeighbourChanges } from './device-changes.ts'
 import { ROOMS_AT_ONCE, warm } from './first/warm.ts'
 import { invitedSection } from './invited-room.ts'
-import { joinedSection } from './joined-room.ts'
+import { joinedSections } from './joined-room.ts'
 import { leftSection } from './left-room.ts'
 import { expectedBytes, type Look, type RoomNews, type Section, type SyncRequest, typesAnew } from './look.ts'
 import { type PresenceOf, presenceContent } from './presence.ts'
@@ -87,7 +87,7 @@ function answerIn(
   function answerWith(news: readonly RoomNews[]): Answer | Promise<Answer> {
     const active = news.map(({ roomNid }) => roomNid)
     const gathering = allOf([
-      sections(news, look, joinedSection),
+      sections(news, look, joinedSections(look)),
       entered.length === 0 ? NO_OTHERS : otherSections(look, entered),
       deviceChanges(since === look.since ? look : { ...look, since }, joined, active, departed),
       rules,
@@ -124,7 +124,7 @@ function writeAnswer(
   const isEmpty = roomCount + presence.length + global.length + deviceCount === 0 && !keysFell
   const isComplete = mail.upTo === now.toDevice
   const next = isComplete ? sources.tokenOf(now) : encodeStreamToken({ ...now, toDevice: mail.upTo })
-  const out = new JsonBytes(expectedBytes(join)).text(`{"next_batch":"${next}"`)
+  const out = new JsonBytes(sources.answerPlaces.take(expectedBytes(join))).text(`{"next_batch":"${next}"`)
   if (!isEmpty) {
     writeRooms(out, join, others)
     writeEvents(out, 'presence', presence)
@@ -280,7 +280,8 @@ async function manySections(
 ): Promise<Section[]> {
   const found: Section[] = []
   for (let start = 0; start < news.length; start += ROOMS_AT_ONCE) {
-    const some = await Promise.all(news.slice(start, start + ROOMS_AT_ONCE).map((entry) => section(look, entry)))
+    const making = allOf(news.slice(start, start + ROOMS_AT_ONCE).map((entry) => section(look, entry)))
+    const some = making instanceof Promise ? await making : making
     for (const entry of some) if (entry) found.push(entry)
   }
   return found
@@ -318,7 +319,9 @@ const NO_OTHER_ROOMS = '},"invite":{},"knock":{},"leave":{}}'
 function writeSections(out: JsonBytes, some: readonly Section[]): void {
   for (let place = 0; place < some.length; place++) {
     const section = some[place]!
-    section.write(out.key(section.roomId, place === 0))
+    if (!section.hasKey) out.key(section.roomId, place === 0)
+    else if (place > 0) out.text(',')
+    section.write(out)
   }
 }
 

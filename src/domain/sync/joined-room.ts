@@ -1,6 +1,6 @@
 import { membershipOf } from '../../core/event/content.ts'
 import { STICKY } from '../../core/event/sticky.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject } from '../../core/json.ts'
 import { JsonBytes } from '../../core/json-bytes.ts'
 import { diffState, getState, type StateMap, setState } from '../../core/state/trie.ts'
 import { accountDataBetween } from '../../store/accounts/account-data.ts'
@@ -9,35 +9,23 @@ import type { Ghost } from '../moderation/shadow-bans.ts'
 import { alwaysJoined, isMarkedFor, loadReferences } from '../rooms/room/client-event.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
-import { wantedData, writeAccountData } from './account-data-section.ts'
-import { firstWritten, keepFirst, keepState, ownMembers, writeFirstState } from './first/first-sections.ts'
-import type { FirstState, FirstWritten } from './first/readings.ts'
-import {
-  jsonBytes,
-  keepTimeline,
-  partsIn,
-  sharedTimeline,
-  type TimelineFor,
-  withParts,
-  writeWritten,
-} from './first/timelines.ts'
+import { firstReader, firstSection, writtenSection } from './first/first-section.ts'
+import { keepFirst, ownMembers, sharesSections } from './first/first-sections.ts'
+import { keepTimeline, partsIn, sharedTimeline, writeWritten } from './first/timelines.ts'
 import { type Look, type RoomNews, type Section, type Span, wasResyncedWithin } from './look.ts'
 import {
   afterEvents,
+  besideEvents,
   type EventExtras,
-  eventList,
   isSummed,
-  lazyMembers,
   loadState,
-  type StateWish,
-  type Summary,
   sendersOf,
   stateName,
   stateToSend,
   summaryOf,
+  sumsText,
   writeEventList,
   writeState,
-  writeUnread,
 } from './room-section.ts'
 import type { TimelineSlice } from './room-timeline.ts'
 import { keepNews, mayShareNews, sectionOf, sharedNews } from './shared-news.ts'
@@ -45,11 +33,21 @@ import { SHARED_FOR_MS } from './shared-stretches.ts'
 import { notifiableAt, shownTimeline } from './shown-timeline.ts'
 import { stickyEventsOf } from './sticky-section.ts'
 import { isNewer, type StreamPosition } from './token.ts'
-import type { RoomUnread } from './unread-mark.ts'
 
 /** What is new in a room that the user is in (client-server API, "Joined Room"). Synchronous where another reader has just got the same. */
-export function joinedSection(look: Look, news: RoomNews): Section | Promise<Section | undefined> {
+function joinedSection(look: Look, news: RoomNews): Section | Promise<Section | undefined> {
   return sharedNews(look, news) ?? readSection(look, news)
+}
+
+/** Makes the sections of rooms that the user is in. */
+export function joinedSections(look: Look): typeof joinedSection {
+  if (!sharesSections(look)) return joinedSection
+  const reader = firstReader(look)
+  return (_look, news) => {
+    const written = firstSection(look, news, reader)
+    if (written instanceof Promise) return written.then((section) => section ?? readSection(look, news))
+    return written ?? readSection(look, news)
+  }
 }
 
 async function readSection(look: Look, news: RoomNews): Promise<Section | undefined> {
@@ -61,9 +59,6 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const knowing = isNew ? undefined : knownState(look, room)
   const known = knowing instanceof Promise ? await knowing : knowing
   const ghosts = look.sources.shadowBans.ghosts(look.by.userNid, room.nid, look.since?.ledger ?? 0, look.now.ledger)
-  const first = ghosts.length === 0 ? firstWritten(look, room) : undefined
-  const shared = first && (await sharedSection(look, room, news, first))
-  if (shared) return shared
   const head = room.committed
   const reading = timelineOf(look, room, known === undefined)
   const read = reading instanceof Promise ? await reading : reading
@@ -105,12 +100,9 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
   const unread = counting instanceof Promise ? await counting : counting
   const section = isFull ? keepFirst(look, room, { head, slice, extras, target, state }) : undefined
   if (section?.state && ghosts.length + sticky.length === 0) {
-    const shown = { timeline: section.timeline, state: section.state, parts: partsIn(relations) }
-    return writtenSection(look, room, shown, ownMembers(look, state.events, section.state.senderNids), {
-      beside,
-      summary,
-      unread,
-    })
+    const own = ownMembers(look, state.events, section.state.senders)
+    const reader = { ...firstReader(look), parts: partsIn(relations) }
+    return writtenSection(look, room, section, { own, beside, summary, unread, reader })
   }
   if (!isFull && !written) keepTimeline(look, room, { head, slice, extras })
   const hasMore = isFull || wasResynced || slice.limited || summary !== undefined || !beside.isEmpty
@@ -130,7 +122,7 @@ async function readSection(look: Look, news: RoomNews): Promise<Section | undefi
       out.text(`,"${stateName(look)}":{"events":`)
       writeState(out, look, state).text('}').append(beside)
       if (sticky.length > 0) writeEventList(out.text(`,"${STICKY}":{"events":`), look, sticky).text('}')
-      writeSums(out, look, summary, unread)
+      out.text(sumsText(look, summary, unread))
     },
   }
 }
@@ -142,78 +134,6 @@ function writeBare(look: Look, room: Room, slice: TimelineSlice): string | Buffe
   const out = new JsonBytes().text('{"timeline":')
   writeTimeline(out, look, room, slice, { membershipAt: alwaysJoined }, [])
   return out.text(`,"${stateName(look)}":{"events":[]}`).whole()
-}
-
-/** The section of a room that is written for first syncs. Undefined where this reader needs more than fits into memory. */
-async function sharedSection(
-  look: Look,
-  room: Room,
-  news: RoomNews,
-  { timeline, state: known }: FirstWritten,
-): Promise<Section | undefined> {
-  const { sticky, unread: counts } = look.sources
-  if (!sticky.isEmpty && sticky.between(room.nid, undefined, look.now.events).length > 0) return undefined
-  const knowing = withParts(look, room, timeline)
-  const parts = (knowing instanceof Promise ? await knowing : knowing)?.parts
-  if (parts === undefined) return undefined
-  const summing = summaryOf(look, room, known?.isNamed)
-  const summary = summing instanceof Promise ? await summing : summing
-  const target = known?.target ?? room.committed.state
-  const wish = {
-    target,
-    known: undefined,
-    isFull: true,
-    senders: () => timeline.senders,
-    heroes: summary['m.heroes'] ?? [],
-  }
-  const nids = known ? ownMemberNids(look, room, wish, known) : stateToSend(look, room, wish)
-  const loading = loadState(look, room, nids)
-  const loaded = loading instanceof Promise ? await loading : loading
-  if (loaded.left.length > 0) return undefined
-  const beside = besideEvents(look, room, news)
-  const counting = counts.count(look.by.userNid, room.nid, notifiableAt(look, room))
-  const unread = counting instanceof Promise ? await counting : counting
-  const state = known ?? keepState(look, room, timeline, { target, state: loaded })
-  const events = known || !state ? loaded.events : ownMembers(look, loaded.events, state.senderNids)
-  return writtenSection(look, room, { timeline, state, parts }, events, { beside, summary, unread })
-}
-
-function ownMemberNids(look: Look, room: Room, wish: StateWish, { senderNids }: FirstState): number[] {
-  if (!look.request.filter.room.state.lazyLoadMembers) return []
-  return lazyMembers(look, room, wish, wish.senders()).filter((nid) => !senderNids.has(nid))
-}
-
-/** Bytes of what is written between the parts of a section, generously. */
-const BETWEEN_BYTES = 500
-
-interface Besides {
-  readonly beside: JsonBytes
-  readonly summary: Summary | undefined
-  readonly unread: RoomUnread
-}
-
-/** @param own the state that is written for this reader alone, in order of its events' numbers: members, or all of it where none is shared */
-function writtenSection(
-  look: Look,
-  room: Room,
-  { timeline, state, parts }: FirstWritten & TimelineFor,
-  own: readonly RoomEvent[],
-  { beside, summary, unread }: Besides,
-): Section {
-  const stateLength = (state?.events.jsonBytes ?? 0) + jsonBytes(own)
-  return {
-    roomId: room.id,
-    bytes: BETWEEN_BYTES + timeline.events.jsonBytes + stateLength + beside.length,
-    write(out) {
-      out.text('{"timeline":')
-      writeWritten(out, look, { timeline, parts })
-      out.text(`,"${stateName(look)}":{"events":`)
-      if (state) writeFirstState(out, look, state, own)
-      else writeEventList(out, look, own)
-      out.text('}').append(beside)
-      writeSums(out, look, summary, unread)
-    },
-  }
 }
 
 /** The state that the client knows. Undefined when the user was not in the room at the client's position, so that all of it is new. */
@@ -349,32 +269,4 @@ export function movesUnread({ by }: Look, { receipts = {} }: Pick<RoomNews, 'rec
     (kinds) =>
       isObject(kinds) && Object.values(kinds).some((users) => isObject(users) && Object.hasOwn(users, by.userId)),
   )
-}
-
-/** What comes with a room besides its events; empty when there is nothing. */
-function besideEvents(look: Look, room: Room, news: RoomNews): JsonBytes {
-  const out = new JsonBytes()
-  const { ephemeral, accountData } = look.request.filter.room
-  const data = accountData.roomMatches(room.id) ? wantedData(news.accountData, accountData) : []
-  writeAccountData(out, look, data, accountData)
-  const passing: JsonObject[] = []
-  if (news.receipts) passing.push({ type: 'm.receipt', content: news.receipts })
-  const typing = look.sources.typing(room.nid)
-  if (typing && typing.position > (look.since?.ephemeral ?? 0) && (look.since || typing.userIds.length > 0)) {
-    const shown = look.ignored ? typing.userIds.filter((userId) => !look.ignored?.has(userId)) : typing.userIds
-    passing.push({ type: 'm.typing', content: { user_ids: [...shown] } })
-  }
-  const wanted = ephemeral.roomMatches(room.id)
-    ? passing.filter((event) =>
-        ephemeral.eventMatches({ type: event.type as string, content: event.content as JsonObject }),
-      )
-    : []
-  if (wanted.length > 0) out.text(`,"ephemeral":${eventList(wanted)}`)
-  return out
-}
-
-/** Writes what sums a room up, and ends its section. */
-function writeSums(out: JsonBytes, look: Look, summary: Summary | undefined, unread: RoomUnread): void {
-  if (summary) out.text(`,"summary":${JSON.stringify(summary)}`)
-  writeUnread(out, look, unread)
 }

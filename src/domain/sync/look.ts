@@ -55,6 +55,8 @@ export interface Section {
   readonly roomId: string
   /** About how many bytes it writes, where that is known. */
   readonly bytes?: number
+  /** Whether it begins with the key, which is the room's id. */
+  readonly hasKey?: boolean
   /** Writes it to the answer. Everything that it needs was read. */
   write(out: JsonBytes): void
 }

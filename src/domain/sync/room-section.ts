@@ -12,7 +12,8 @@ import type { LoadedPart } from '../rooms/room/event-loader.ts'
 import { encodePosition } from '../rooms/room/position-token.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
-import type { Look } from './look.ts'
+import { wantedData, writeAccountData } from './account-data-section.ts'
+import type { Look, RoomNews } from './look.ts'
 import { projectEvent } from './project-event.ts'
 import { type RoomUnread, totalOf } from './unread-mark.ts'
 
@@ -119,7 +120,7 @@ export function lazyMembers(
   const needed = new Map<string, number>()
   for (const userId of [...senders, ...heroes, ...(isFull ? [by.userId] : [])]) {
     const nid = room.stateNid(target, 'm.room.member', userId)
-    const isRedundant = sent.get(userId)?.nid === nid && !request.filter.room.state.includeRedundantMembers
+    const isRedundant = sent.nidOf(userId) === nid && !request.filter.room.state.includeRedundantMembers
     if (nid !== 0 && !isRedundant) needed.set(userId, nid)
   }
   sources.lazyMembers.record(by.tokenNid, room.nid, since, needed, now.events)
@@ -217,18 +218,29 @@ export function eventList(events: readonly JsonObject[]): string {
 }
 
 /** With threads counted apart, if the client wants that; otherwise together. */
-export function writeUnread(out: JsonBytes, { request }: Look, unread: RoomUnread): void {
+export function unreadText({ request }: Look, unread: RoomUnread): string {
   const { unreadThreadNotifications, unstableThreadNotifications } = request.filter.room.timeline
   const isApart = unreadThreadNotifications || unstableThreadNotifications
   const main = isApart ? unread.main : totalOf(unread)
   const { notification_count, highlight_count } = main
-  out.text(`,"unread_notifications":{"notification_count":${notification_count},"highlight_count":${highlight_count}}`)
+  let text = `,"unread_notifications":{"notification_count":${notification_count},"highlight_count":${highlight_count}}`
   if (isApart && unread.threads.size > 0) {
     const threads = JSON.stringify(Object.fromEntries(unread.threads))
-    if (unreadThreadNotifications) out.text(`,"unread_thread_notifications":${threads}`)
-    if (unstableThreadNotifications) out.text(`,"org.matrix.msc3773.unread_thread_notifications":${threads}`)
+    if (unreadThreadNotifications) text += `,"unread_thread_notifications":${threads}`
+    if (unstableThreadNotifications) text += `,"org.matrix.msc3773.unread_thread_notifications":${threads}`
   }
-  out.text('}')
+  return text
+}
+
+/** What sums a room up, and ends its section. */
+export const sumsText = (look: Look, summary: Summary | undefined, unread: RoomUnread): string =>
+  `${summary ? `,"summary":${summaryText(summary)}` : ''}${unreadText(look, unread)}}`
+
+/** Numbers alone, for most rooms. */
+function summaryText(summary: Summary): string {
+  if (summary['m.heroes']) return JSON.stringify(summary)
+  const { 'm.joined_member_count': joined, 'm.invited_member_count': invited } = summary
+  return `{"m.joined_member_count":${joined},"m.invited_member_count":${invited}}`
 }
 
 /** State that the summary counts, or that decides whether it names heroes. */
@@ -264,4 +276,29 @@ async function summaryWithHeroes(look: Look, room: Room): Promise<Summary> {
   ])
   if ((roomNameOf(name) ?? canonicalAliasOf(alias)) !== undefined) return counts
   return { 'm.heroes': await getHeroes(look.sources.db, room.nid, look.by.userNid, HEROES), ...counts }
+}
+
+const NOTHING = new JsonBytes()
+
+/** What comes with a room besides its events; empty when there is nothing. */
+export function besideEvents(look: Look, room: Room, news: RoomNews): JsonBytes {
+  const typing = look.sources.typing(room.nid)
+  if (typing === undefined && news.receipts === undefined && news.accountData.length === 0) return NOTHING
+  const out = new JsonBytes()
+  const { ephemeral, accountData } = look.request.filter.room
+  const data = accountData.roomMatches(room.id) ? wantedData(news.accountData, accountData) : []
+  writeAccountData(out, look, data, accountData)
+  const passing: JsonObject[] = []
+  if (news.receipts) passing.push({ type: 'm.receipt', content: news.receipts })
+  if (typing && typing.position > (look.since?.ephemeral ?? 0) && (look.since || typing.userIds.length > 0)) {
+    const shown = look.ignored ? typing.userIds.filter((userId) => !look.ignored?.has(userId)) : typing.userIds
+    passing.push({ type: 'm.typing', content: { user_ids: [...shown] } })
+  }
+  const wanted = ephemeral.roomMatches(room.id)
+    ? passing.filter((event) =>
+        ephemeral.eventMatches({ type: event.type as string, content: event.content as JsonObject }),
+      )
+    : []
+  if (wanted.length > 0) out.text(`,"ephemeral":${eventList(wanted)}`)
+  return out
 }

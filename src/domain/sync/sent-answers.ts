@@ -41,7 +41,8 @@ export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentA
   const turns = createKeyedQueue<number>()
   let total = 0
 
-  function count({ userNid }: Requester, bytes: number): () => void {
+  /** @param json what nobody reads any more once the result was called */
+  function count({ userNid }: Requester, bytes: number, json?: JsonBytes): () => void {
     total += bytes
     bytesOf.set(userNid, (bytesOf.get(userNid) ?? 0) + bytes)
     let isCounted = true
@@ -49,6 +50,7 @@ export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentA
       if (!isCounted) return
       isCounted = false
       total -= bytes
+      json?.release()
       const left = (bytesOf.get(userNid) ?? 0) - bytes
       if (left > 0) bytesOf.set(userNid, left)
       else bytesOf.delete(userNid)
@@ -95,7 +97,7 @@ export function createSentAnswers({ held }: { readonly held: HeldSyncs }): SentA
   function send(by: Requester, json: JsonBytes): SentAnswer {
     if (json.isWhole && mayBeWhole(json.length)) {
       const body = json.whole()
-      return json.length < COUNTED_BYTES ? { body } : { body, closed: count(by, json.length) }
+      return json.length < COUNTED_BYTES ? { body } : { body, closed: count(by, json.length, json) }
     }
     const body = Readable.from(pieces(by, json))
     guard(by, body)

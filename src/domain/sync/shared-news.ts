@@ -2,7 +2,7 @@ import { isMarkedFor, type Mark } from '../rooms/room/client-event.ts'
 import type { Room } from '../rooms/room/room.ts'
 import type { RoomEvent } from '../rooms/room/room-event.ts'
 import { type Look, type RoomNews, type Section, typesAnew, wasResyncedWithin } from './look.ts'
-import { sendersOf, writeUnread } from './room-section.ts'
+import { sendersOf, unreadText } from './room-section.ts'
 import { SHARED_FOR_MS, type SharedEvents, type SharedNews } from './shared-stretches.ts'
 import { notifiableAt } from './shown-timeline.ts'
 import { isNewer, isSamePlace } from './token.ts'
@@ -65,7 +65,7 @@ function knowsSenders(look: Look, roomNid: number, senders: ReadonlyMap<string, 
   if (!state.lazyLoadMembers) return true
   const sent = look.sources.lazyMembers.of(look.by.tokenNid, roomNid, look.since?.events)
   for (const [userId, nid] of senders) {
-    if (nid !== 0 && (state.includeRedundantMembers || sent.get(userId)?.nid !== nid)) return false
+    if (nid !== 0 && (state.includeRedundantMembers || sent.nidOf(userId) !== nid)) return false
   }
   return true
 }
@@ -74,7 +74,9 @@ export function sectionOf(look: Look, roomId: string, json: string | Buffer, unr
   return {
     roomId,
     write(out) {
-      writeUnread(typeof json === 'string' ? out.text(json) : out.bytes(json), look, unread)
+      const end = `${unreadText(look, unread)}}`
+      if (typeof json === 'string') out.text(json + end)
+      else out.bytes(json).text(end)
     },
   }
 }

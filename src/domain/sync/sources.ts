@@ -20,6 +20,7 @@ import type { Lifetimes } from '../rooms/room/retention/lifetimes.ts'
 import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { StickyEvents } from '../rooms/write/sticky-events.ts'
 import type { Users } from '../users.ts'
+import type { AnswerPlaces } from './first/answer-places.ts'
 import type { FirstReadings, TimelineReads } from './first/readings.ts'
 import type { LazyMembers } from './lazy-members.ts'
 import type { Presence } from './presence.ts'
@@ -43,6 +44,7 @@ export interface SyncSources {
   readonly stretches: SharedStretches
   readonly sharedNews: SharedTexts<SharedNews>
   readonly firstReadings: FirstReadings
+  readonly answerPlaces: AnswerPlaces
   readonly timelineReads: TimelineReads
   readonly unread: Unread
   readonly pushRules: Pick<PushRules, 'changedAt' | 'ruleset'>

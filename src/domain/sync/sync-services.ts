@@ -15,6 +15,7 @@ import type { RoomAccess } from '../rooms/room/room-access.ts'
 import type { RoomBase } from '../rooms/room-base-services.ts'
 import type { Users } from '../users.ts'
 import { createAwaitNews } from './await-news.ts'
+import { createAnswerPlaces } from './first/answer-places.ts'
 import { createFirstReadings } from './first/readings.ts'
 import { createKeyChanges, type KeyChanges } from './key-changes.ts'
 import { createLazyMembers } from './lazy-members.ts'
@@ -127,6 +128,7 @@ function sourcesOf({ db, clock, users, roomBase, syncBase, access, typing, recei
     stretches: createSharedStretches(budget),
     sharedNews: createSharedTexts(budget),
     firstReadings: createFirstReadings(budget),
+    answerPlaces: createAnswerPlaces(),
     timelineReads: new Map(),
     typing: typing.inRoom,
     receipts: receipts.between,

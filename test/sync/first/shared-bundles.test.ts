@@ -47,9 +47,8 @@ async function shownTo(reader: Person, room: string, filter: string, since?: str
   const { rooms } = await reader.sync(`&filter=${filter}${since === undefined ? '' : `&since=${since}`}`)
   const section = rooms.join[room]
   const times = [...timesIn(section)]
-  // Whoever continues may be given what others were a moment ago.
-  const allowed = since === undefined ? 0 : SHARED_FOR_MS
-  expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(allowed)
+  // They may be given what others were a moment ago.
+  expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(SHARED_FOR_MS)
   return withoutAges(section)
 }
 

@@ -30,6 +30,9 @@ const send = (person: Person, id: string, txnId: string, content: object): Promi
 /** What a first sync shows of the rooms, but for the age of events. */
 async function firstSync(person: Person, query: string): Promise<Json> {
   const { rooms } = await person.sync(query)
+  // State has no order.
+  for (const { state, state_after: after } of Object.values<Json>(rooms.join))
+    (state ?? after).events.sort((a: Json, b: Json) => (a.event_id < b.event_id ? -1 : 1))
   return JSON.parse(JSON.stringify(rooms.join), (name, value) => (name === 'age' ? 0 : value))
 }
 

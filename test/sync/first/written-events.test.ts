@@ -8,7 +8,12 @@ import {
   writeClientEvent,
 } from '../../../src/domain/rooms/room/client-event.ts'
 import { outlierRow, RoomEvent } from '../../../src/domain/rooms/room/room-event.ts'
-import { openEvents, WrittenEvents } from '../../../src/domain/sync/first/written-events.ts'
+import {
+  openEvents,
+  type Written,
+  WrittenEvents,
+  type WrittenFor,
+} from '../../../src/domain/sync/first/written-events.ts'
 
 const SENT = 1_700_000_000_000
 
@@ -48,6 +53,12 @@ function anew(events: readonly RoomEvent[], reading: Reading): string {
     .join(',')
 }
 
+function textOf(written: Written, reader: WrittenFor): string {
+  const out = new JsonBytes()
+  written.write(out, reader)
+  return out.toBuffer().toString()
+}
+
 const TEXTS = ['plain', 'häßlich', '"age":12', '😀', 'x'.repeat(9_000), '']
 
 it.each([
@@ -55,15 +66,22 @@ it.each([
   ['earlier, as after a change of the clock', [12_345_678, 5, 0, -1_000, 40]],
 ])('writes what would be written anew: %s', (_, ages) => {
   const events = TEXTS.map((text, number) => eventOf(number, text))
-  const written = new WrittenEvents(openEvents(events, readingAt(SENT)), SENT)
-  for (const age of ages) {
-    const now = SENT + age
-    for (let from = 0; from <= events.length; from++) {
-      for (let to = from; to <= events.length; to++) {
-        const out = new JsonBytes()
-        written.write(out, readingAt(now), from, to)
-        expect(out.toBuffer().toString()).toBe(anew(events.slice(from, to), readingAt(now)))
-      }
+  const writtenAt = (now: number, some: readonly RoomEvent[]) =>
+    new WrittenEvents(openEvents(some, readingAt(now)), now)
+  for (let at = 0; at <= events.length; at++) {
+    const [before, after] = [events.slice(0, at), events.slice(at)]
+    const alone = writtenAt(SENT, before)
+    // Its parts were written at different times.
+    const joined = WrittenEvents.joined(['[', writtenAt(SENT, before), '|ü|', writtenAt(SENT + 7, after)], SENT + 3)
+    for (const age of ages) {
+      const reading = readingAt(SENT + age)
+      const [first, second] = [anew(before, reading), anew(after, reading)]
+      expect(textOf(alone, reading)).toBe(first)
+      expect(textOf(joined, reading)).toBe(`[${first}|ü|${second}`)
+      expect(joined.jsonBytes).toBe(Buffer.byteLength(`[${first}|ü|${second}`))
+      const parts = [joined.part(1), joined.part(3)]
+      expect(parts.map((part) => textOf(part, reading))).toEqual([first, second])
+      expect(parts.map(({ jsonBytes }) => jsonBytes)).toEqual([first, second].map((text) => Buffer.byteLength(text)))
     }
   }
 })
@@ -85,19 +103,35 @@ it.each<[string, Partial<Reading>, readonly number[]]>([
       [2, { thread: { latest, bundle: { edit, references: [] }, replies: 3, participated }, references: [latest.id] }],
       [4, { edit, thread: { latest, bundle: undefined, replies: 1, participated: false }, references: [] }],
     ])
-  const written = new WrittenEvents(openEvents(events, readingAt(SENT, { relations: bundlesFor(false) })), SENT)
+  const writtenFor = () =>
+    new WrittenEvents(openEvents(events, readingAt(SENT, { relations: bundlesFor(false) })), SENT)
+  const written = writtenFor()
   expect(written.threads).toEqual([2, 4])
   for (const age of [0, 9, 1_000, 5]) {
     const reading = readingAt(SENT + age, reader)
     const alone = { ...reading, relations: bundlesFor(parts.includes(2)) }
-    for (let from = 0; from < events.length; from++) {
-      const out = new JsonBytes()
-      written.write(out, { ...reading, parts: new Set(parts) }, from)
-      const text = out.toBuffer().toString()
-      expect(text).toBe(anew(events.slice(from), alone))
-      expect(JSON.parse(`[${text}]`)).toHaveLength(events.length - from)
-    }
+    const toRead = { ...reading, parts: new Set(parts) }
+    const text = anew(events, alone)
+    expect(textOf(written, toRead)).toBe(text)
+    expect(JSON.parse(`[${text}]`)).toHaveLength(events.length)
+    // Both have places for the same readers.
+    const joined = WrittenEvents.joined([written, '\n', writtenFor()], SENT)
+    expect(textOf(joined, toRead)).toBe(`${text}\n${text}`)
+    expect(textOf(joined.part(0), toRead)).toBe(text)
+    expect(textOf(joined.part(2), toRead)).toBe(text)
   }
+})
+
+it('writes ages of a moment ago for who does not mind', () => {
+  const events = [eventOf(1, 'a')]
+  const written = new WrittenEvents(openEvents(events, readingAt(SENT)), SENT + 50)
+  const agesAt = (now: number, agesFor: number) =>
+    JSON.parse(textOf(written, { ...readingAt(now), agesFor })).unsigned.age
+  const age = 43
+  expect(agesAt(SENT + 50 + 100, 100)).toBe(age)
+  expect(agesAt(SENT + 50 + 101, 100)).toBe(age + 101)
+  expect(agesAt(SENT + 50 + 101 + 100, 100)).toBe(age + 101)
+  expect(agesAt(SENT + 50, 100)).toBe(age)
 })
 
 it('leaves what was written before as it is', () => {
@@ -114,5 +148,4 @@ it('counts its bytes', () => {
   const few = new WrittenEvents(openEvents([eventOf(1, 'a')], readingAt(SENT)), SENT)
   const more = new WrittenEvents(openEvents([eventOf(1, 'a'), eventOf(2, 'z'.repeat(1_000))], readingAt(SENT)), SENT)
   expect(more.bytes - few.bytes).toBeGreaterThan(1_000)
-  expect(new WrittenEvents(openEvents([], readingAt(SENT)), SENT).length).toBe(0)
 })

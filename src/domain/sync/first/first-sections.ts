@@ -1,7 +1,6 @@
-import type { JsonBytes } from '../../../core/json-bytes.ts'
+import type { UserId } from '../../../core/ids.ts'
 import { type StateMap, stateBytes } from '../../../core/state/trie.ts'
 import { MAX_FIRST_SECTION_BYTES } from '../../limits/answers.ts'
-import { writeClientEvent } from '../../rooms/room/client-event.ts'
 import type { Room } from '../../rooms/room/room.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 import type { Look } from '../look.ts'
@@ -20,9 +19,9 @@ import {
 } from './timelines.ts'
 import { openEvents, WrittenEvents } from './written-events.ts'
 
-/** Bytes of a state beside its texts, and of each number in it. */
+/** Bytes of a state beside its texts, and of each sender in it. */
 const STATE_BYTES = 300
-const NUMBER_BYTES = 8
+const SENDER_BYTES = 60
 const NOBODY: readonly RoomEvent[] = []
 
 /** Whether it shows all of those rooms so that its filter lets in. */
@@ -50,7 +49,7 @@ export function firstWritten(look: Look, room: Room): FirstWritten | undefined {
 
 function writtenFor(look: Look, room: Room, reading: FirstReading | undefined): FirstWritten | undefined {
   const timeline = reading && timelineFor(look, room, reading)
-  return timeline && { timeline, state: reading?.wish === wishOf(look) ? reading.state : undefined }
+  return timeline && { timeline, state: reading.wish === wishOf(look) ? reading.state : undefined, reading }
 }
 
 /** What a first sync shows of a room. */
@@ -66,7 +65,7 @@ export function keepFirst(look: Look, room: Room, shown: FirstShown): FirstWritt
   const wish = wishOf(look)
   const timeline = known && (known.timeline ?? timelineOf(look, room, shown))
   const state = known?.wish === wish ? (known.state ?? (timeline && stateOf(look, room, timeline, shown))) : undefined
-  const reading = { ...readNow(look, room), timeline, wish, state }
+  const reading: FirstReading = { ...readNow(look, room), timeline, wish, state }
   look.sources.firstReadings.set(room.nid, reading)
   return writtenFor(look, room, reading)
 }
@@ -82,7 +81,7 @@ export function keepState(
   if (known?.timeline !== timeline) return undefined
   const wish = wishOf(look)
   const state = known.wish === wish ? (known.state ?? stateOf(look, room, timeline, shown)) : undefined
-  look.sources.firstReadings.set(room.nid, { ...known, wish, state })
+  look.sources.firstReadings.set(room.nid, { ...known, wish, state, opening: undefined })
   return state
 }
 
@@ -94,19 +93,17 @@ function stateOf(
   { target, state }: Pick<FirstShown, 'target' | 'state'>,
 ): FirstState | undefined {
   if (state.events.some(isOnlyForReader)) return undefined
-  if (timeline.events.bytes + jsonBytes(state.events) > MAX_FIRST_SECTION_BYTES) return undefined
-  const senderNids = sendersMembers(look, room, target, timeline.senders)
-  const own = new Set(ownMembers(look, state.events, senderNids))
+  if (timeline.events.jsonBytes + jsonBytes(state.events) > MAX_FIRST_SECTION_BYTES) return undefined
+  const senders = sendersMembers(look, room, target, timeline.senders)
+  const own = new Set(ownMembers(look, state.events, senders))
   const common = own.size === 0 ? state.events : state.events.filter((event) => !own.has(event))
   const events = new WrittenEvents(openEvents(common, readingOf(look)), look.timeMs)
-  return firstStateOf({ target, events, nids: common.map(({ nid }) => nid), senderNids, isNamed: false })
+  return firstStateOf({ target, events, senders, isNamed: false })
 }
 
 export function firstStateOf(state: Omit<FirstState, 'bytes'>): FirstState {
-  const { target, events, nids, senderNids } = state
   // The room may be forgotten before this is.
-  const bytes = STATE_BYTES + events.bytes + stateBytes(target)
-  return { ...state, bytes: bytes + NUMBER_BYTES * (nids.length + 2 * senderNids.size) }
+  return { ...state, bytes: STATE_BYTES + stateBytes(state.target) + SENDER_BYTES * state.senders.size }
 }
 
 /** With members that are loaded lazily, the numbers of the senders' own: every first sync shows them. */
@@ -114,50 +111,24 @@ export function sendersMembers(
   look: Look,
   room: Room,
   target: StateMap,
-  senders: readonly string[],
-): ReadonlySet<number> {
-  const { lazyLoadMembers } = look.request.filter.room.state
-  return new Set(lazyLoadMembers ? senders.map((userId) => room.stateNid(target, 'm.room.member', userId)) : [])
+  senders: readonly UserId[],
+): ReadonlyMap<UserId, number> {
+  const members = new Map<UserId, number>()
+  if (!look.request.filter.room.state.lazyLoadMembers) return members
+  for (const userId of senders) {
+    const nid = room.stateNid(target, 'm.room.member', userId)
+    if (nid !== 0) members.set(userId, nid)
+  }
+  return members
 }
 
 /** The state that is shown to one reader and not to all: members that are loaded lazily, without those who sent the timeline. */
 export function ownMembers(
   { request }: Look,
   state: readonly RoomEvent[],
-  senderNids: ReadonlySet<number>,
+  senders: ReadonlyMap<UserId, number>,
 ): readonly RoomEvent[] {
   if (!request.filter.room.state.lazyLoadMembers) return NOBODY
-  return state.filter(({ type, nid }) => type === 'm.room.member' && !senderNids.has(nid))
-}
-
-/** Writes the list of a room's state events: those that everybody is shown, and those for this reader. @param own in order of their numbers */
-export function writeFirstState(
-  out: JsonBytes,
-  look: Look,
-  { events, nids }: FirstState,
-  own: readonly RoomEvent[],
-): JsonBytes {
-  const reading = readingOf(look)
-  let written = 0
-  let isFirst = true
-  const comma = () => {
-    if (!isFirst) out.text(',')
-    isFirst = false
-  }
-  const writeUpTo = (end: number) => {
-    if (end === written) return
-    comma()
-    events.write(out, reading, written, end)
-    written = end
-  }
-  out.text('[')
-  for (const event of own) {
-    let end = written
-    while (end < nids.length && nids[end]! < event.nid) end++
-    writeUpTo(end)
-    comma()
-    writeClientEvent(out, event, reading)
-  }
-  writeUpTo(nids.length)
-  return out.text(']')
+  const theirs = new Set(senders.values())
+  return state.filter(({ type, nid }) => type === 'm.room.member' && !theirs.has(nid))
 }

@@ -1,11 +1,11 @@
 import type { BudgetPart, ByteBudget } from '../../../core/byte-budget.ts'
 import type { UserId } from '../../../core/ids.ts'
 import type { StateMap } from '../../../core/state/trie.ts'
-import type { WrittenEvents } from './written-events.ts'
+import type { Written, WrittenEvents } from './written-events.ts'
 
 /** The newest events of a room, written for everybody who was in it for all of them. */
 export interface WrittenTimeline {
-  readonly events: WrittenEvents
+  readonly events: Written
   readonly limited: boolean
   /** The timeline position before the oldest event. */
   readonly before: number
@@ -21,15 +21,14 @@ export interface WrittenTimeline {
 
 /** The state that a first sync shows with them. */
 export interface FirstState {
-  /** All of it, and of it the events that everybody is shown, by number. */
+  /** All of it, and of it the events that everybody is shown. */
   readonly target: StateMap
-  readonly events: WrittenEvents
-  readonly nids: readonly number[]
-  /** With members that are loaded lazily: those of the events above that are the senders'. */
-  readonly senderNids: ReadonlySet<number>
+  readonly events: Written
+  /** With members that are loaded lazily: those of the events above that are the senders', by their users. */
+  readonly senders: ReadonlyMap<UserId, number>
   /** Whether it is known without looking at its events that the room has a name, or an alias in the place of one. */
   readonly isNamed: boolean
-  /** Bytes in memory. */
+  /** Bytes in memory, without those of the events. */
   readonly bytes: number
 }
 
@@ -37,6 +36,8 @@ export interface FirstState {
 export interface FirstWritten {
   readonly timeline: WrittenTimeline
   readonly state: FirstState | undefined
+  /** Where they are. */
+  readonly reading: FirstReading
 }
 
 /** What first syncs, and those that continue after a gap, have read of a room since something was written to it last. */
@@ -50,6 +51,17 @@ export interface FirstReading {
   /** What the last first sync wanted of the state, if one was among them, and the same for that. */
   readonly wish: number | undefined
   readonly state: FirstState | undefined
+  /** Both, once a reader has been shown both. */
+  readonly opening?: Opening | undefined
+  /** Whether one has. */
+  wasShown?: boolean
+}
+
+/** The beginning of a room's section in a first sync, from its key to the state that everybody is shown. The rest is for each reader. */
+export interface Opening {
+  readonly written: WrittenEvents
+  /** The key of the state. */
+  readonly stateName: string
 }
 
 /** By room. */
@@ -63,14 +75,15 @@ const NUMBER_BYTES = 8
 /** Bytes of the id of a user. */
 const ID_BYTES = 80
 
-const bytesOf = ({ events, threads, senders }: WrittenTimeline): number =>
-  events.bytes + NUMBER_BYTES * threads.length + ID_BYTES * senders.length
+const bytesBeside = ({ threads, senders }: WrittenTimeline): number =>
+  NUMBER_BYTES * threads.length + ID_BYTES * senders.length
 
 export function createFirstReadings(budget: ByteBudget): FirstReadings {
   return budget.part({
-    bytesOf({ timeline, state }) {
-      const shown = timeline === undefined ? 0 : bytesOf(timeline)
-      return READING_BYTES + shown + (state?.bytes ?? 0)
+    bytesOf({ timeline, state, opening }) {
+      const beside = (timeline === undefined ? 0 : bytesBeside(timeline)) + (state?.bytes ?? 0)
+      const written = opening?.written.bytes ?? (timeline?.events.bytes ?? 0) + (state?.events.bytes ?? 0)
+      return READING_BYTES + beside + written
     },
   })
 }

@@ -32,7 +32,7 @@ interface Wanted extends StraightRoom {
   readonly target: StateMap
   /** The numbers of its events; with members that are loaded lazily, of those only the senders' own. */
   readonly nids: readonly number[]
-  readonly senderNids: ReadonlySet<number>
+  readonly members: ReadonlyMap<UserId, number>
 }
 
 /**
@@ -59,24 +59,23 @@ function wantedOf(look: Look, { room, senders }: StraightRoom): Wanted {
   forEachState(target, (keyId, nid) => {
     if (!lazyLoadMembers || room.keys.nameOf(keyId).type !== 'm.room.member') nids.push(nid)
   })
-  const senderNids = sendersMembers(look, room, target, senders)
-  for (const nid of senderNids) if (nid !== 0) nids.push(nid)
-  return { room, senders, target, nids, senderNids }
+  const members = sendersMembers(look, room, target, senders)
+  nids.push(...members.values())
+  return { room, senders, target, nids, members }
 }
 
-function isWritten(look: Look, { room, target, nids, senderNids }: Wanted, text: StateText | undefined): boolean {
+function isWritten(look: Look, { room, target, nids, members }: Wanted, text: StateText | undefined): boolean {
   const known = knownReading(look, room)
   // The room may have news since, or others may have written it.
   if (known?.timeline === undefined || room.committed.state !== target) return false
   if (text?.events.length !== nids.length || !saysAll(look, text)) return false
   const state = firstStateOf({
     target,
-    senderNids,
+    senders: members,
     events: WrittenEvents.ofText(text.json, text.events, AFTER_AGE_OF_STATE, look.timeMs),
-    nids: text.events.map((event) => event[0]),
     isNamed: text.names.some(namesRoom),
   })
-  look.sources.firstReadings.set(room.nid, { ...known, wish: wishOf(look), state })
+  look.sources.firstReadings.set(room.nid, { ...known, wish: wishOf(look), state, opening: undefined })
   return true
 }
 

@@ -56,6 +56,7 @@ export function keepTimeline(look: Look, room: Room, shown: TimelineShown): void
     timeline,
     wish: known?.wish,
     state: known?.state,
+    opening: known?.opening,
   })
 }
 

@@ -16,7 +16,6 @@ const ZERO = 0x30
 /** Stands in texts for what is left open. JSON has no such character. */
 const OPEN = '\0'
 const NO_EVENTS_BYTES = 500
-const EVENT_BYTES = 8
 const AGE_BYTES = 3 * 8
 const PLACE_BYTES = 200
 const MARK_BYTES = 80
@@ -49,14 +48,24 @@ const NO_EVENTS: readonly OpenEvent[] = []
 export interface WrittenFor extends Reading {
   /** The threads in which the reader has a part, by the numbers of their roots. */
   readonly parts?: ReadonlySet<number>
+  /** How many milliseconds ages may be older than `now`. */
+  readonly agesFor?: number
 }
 
-/** Events in the client format, written once for many readers. When they are written again, only what is open is filled in. */
-export class WrittenEvents {
+/** What was written once for many readers. When it is written again, only what is open is filled in. */
+export interface Written {
+  /** Bytes in memory. */
+  readonly bytes: number
+  readonly jsonBytes: number
+  write(out: JsonBytes, reader: WrittenFor): void
+}
+
+/** Events in the client format. */
+export class WrittenEvents implements Written {
   /** The events, with a comma between two. */
   #json: Buffer
-  /** Where each begins. At the end, where the next one would. */
-  #starts: number[] = []
+  /** Of pieces that were put together, where each begins, and where it ends. */
+  #pieces: number[] = []
   /** Of each age, the time from which it counts, where it ends, and of how many digits it is. */
   readonly #ts: number[] = []
   #ends: number[] = []
@@ -83,7 +92,6 @@ export class WrittenEvents {
     let at = 0
     for (const { head, ts, gaps, rest } of events) {
       if (at > 0) at++
-      this.#starts.push(at)
       at = this.#addAge(ts, at + lengthOf(head)) + lengthOf(rest[0]!)
       gaps.forEach((gap, index) => {
         if (gap.kind === 'age') at = this.#addAge(gap.ts, at)
@@ -91,7 +99,6 @@ export class WrittenEvents {
         at += lengthOf(rest[index + 1]!)
       })
     }
-    this.#starts.push(at + 1)
   }
 
   /**
@@ -108,7 +115,6 @@ export class WrittenEvents {
   ): WrittenEvents {
     const written = new WrittenEvents(NO_EVENTS, now)
     written.#json = Buffer.from(json)
-    const starts = [0]
     let at = 0
     for (let index = 0; index < events.length; index++) {
       // By their places: to take an array apart takes long in code that runs for the first time.
@@ -124,25 +130,69 @@ export class WrittenEvents {
         const mark = { txnToken: event[5] ?? undefined, senderNid: event[1] }
         written.#addPlace(at - OBJECTS_END, { kind: 'own', mark, txnId })
       }
-      starts.push(++at)
+      at++
     }
-    written.#starts = starts
     return written
+  }
+
+  /** Texts and events after each other, in one piece. `part` gives the events that are at a place among these. */
+  static joined(pieces: readonly (string | WrittenEvents)[], now: number): WrittenEvents {
+    const joined = new WrittenEvents(NO_EVENTS, now)
+    const json: Buffer[] = []
+    let at = 0
+    for (const piece of pieces) {
+      const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece.#jsonAt(now)
+      if (typeof piece !== 'string') joined.#take(piece, at)
+      json.push(bytes)
+      joined.#pieces.push(at, at + bytes.length)
+      at += bytes.length
+    }
+    joined.#json = Buffer.concat(json, at)
+    return joined
+  }
+
+  #jsonAt(now: number): Buffer {
+    this.#setAges(now)
+    return this.#json
+  }
+
+  /** Takes over what is open in others, which come at a place. */
+  #take(others: WrittenEvents, at: number): void {
+    for (let index = 0; index < others.#ts.length; index++) {
+      this.#ts.push(others.#ts[index]!)
+      this.#ends.push(at + others.#ends[index]!)
+      this.#digits.push(others.#digits[index]!)
+    }
+    for (const place of others.#places) this.#addPlace(at + place.at, place.gap)
+  }
+
+  /** One of the pieces that were put together. It keeps all of them in memory. */
+  part(place: number): Written {
+    const [begin, end] = [2 * place, 2 * place + 1]
+    const jsonBytes = () => this.#pieces[end]! - this.#pieces[begin]!
+    const bytes = () => this.bytes
+    return {
+      get bytes() {
+        return bytes()
+      },
+      get jsonBytes() {
+        return jsonBytes()
+      },
+      write: (out, reader) => {
+        this.#setAges(reader.now, reader.agesFor)
+        this.#write(out, reader, this.#pieces[begin]!, this.#pieces[end]!)
+      },
+    }
   }
 
   /** Bytes in memory. */
   get bytes(): number {
-    const { length } = this
     const open = AGE_BYTES * this.#ts.length + PLACE_BYTES * this.#places.length + MARK_BYTES * this.#marks.length
-    return NO_EVENTS_BYTES + this.#json.length + EVENT_BYTES * length + open
+    return NO_EVENTS_BYTES + this.#json.length + open
   }
 
   get jsonBytes(): number {
     return this.#json.length
-  }
-
-  get length(): number {
-    return this.#starts.length - 1
   }
 
   /** The threads of which it says whether the reader has a part in them, by the numbers of their roots. */
@@ -150,18 +200,20 @@ export class WrittenEvents {
     return this.#places.flatMap(({ gap }) => (gap.kind === 'thread' ? [gap.rootNid] : []))
   }
 
-  /** Writes some of the events, with commas between them. */
-  write(out: JsonBytes, reader: WrittenFor, from = 0, to = this.length): void {
-    if (from >= to) return
-    this.#setAges(reader.now)
-    const end = this.#starts[to]! - 1
-    let written = this.#starts[from]!
+  write(out: JsonBytes, reader: WrittenFor): void {
+    this.#setAges(reader.now, reader.agesFor)
+    this.#write(out, reader, 0, this.#json.length)
+  }
+
+  #write(out: JsonBytes, reader: WrittenFor, begin: number, end: number): void {
+    if (begin === end) return
+    let written = begin
     if (!this.#isOpenFor(reader)) {
       this.#copy(out, written, end)
       return
     }
     for (const { at, gap } of this.#places) {
-      if (at < written || at > end) continue
+      if (at < begin || at > end) continue
       const text = textFor(gap, reader)
       if (text === '') continue
       this.#copy(out, written, at)
@@ -201,9 +253,9 @@ export class WrittenEvents {
     out.bytes(json.length > MAX_COPIED_BYTES ? Buffer.from(json) : json)
   }
 
-  #setAges(now: number): void {
+  #setAges(now: number, agesFor = 0): void {
     const before = this.#now
-    if (now === before) return
+    if (now >= before && now - before <= agesFor) return
     this.#now = now
     const json = this.#json
     for (let index = 0; index < this.#ts.length; index++) {
@@ -234,7 +286,7 @@ export class WrittenEvents {
     pieces.push(this.#json.subarray(taken))
     this.#json = Buffer.concat(pieces)
     this.#ends = before.map((end, index) => end + shifts[index]!)
-    this.#starts = this.#starts.map(mover(before, shifts))
+    this.#pieces = this.#pieces.map(mover(before, shifts))
     const move = mover(before, shifts)
     this.#places = this.#places.map(({ at, gap }) => ({ at: move(at), gap }))
   }

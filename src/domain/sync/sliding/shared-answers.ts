@@ -68,7 +68,7 @@ const listsIn = ({ sliding: { shape } }: SlidingLook, lists: readonly string[]):
 /** Whether a connection was sent the members who sent the events. */
 function knowsSenders({ own, connection, record, since }: SlidingLook, room: Room, { senders }: SharedAnswer): boolean {
   const sent = own.slidingMembers.of(connection, room.nid, [record.version, ...since!.events])
-  for (const [userId, nid] of senders) if (nid !== 0 && sent.get(userId)?.nid !== nid) return false
+  for (const [userId, nid] of senders) if (nid !== 0 && sent.nidOf(userId) !== nid) return false
   return true
 }
 

@@ -113,7 +113,7 @@ function lazyMembers(
   let needed: Map<string, number> | undefined = news.size === 0 ? undefined : new Map(news)
   const show = (userId: string): void => {
     const nid = room.stateNid(end, MEMBER, userId)
-    if (nid === 0 || sent.get(userId)?.nid === nid) return
+    if (nid === 0 || sent.nidOf(userId) === nid) return
     needed ??= new Map()
     needed.set(userId, nid)
   }

@@ -73,7 +73,7 @@ function peopleIn(scene: ExtensionScene, extension: ProfilesExtension, isFresh: 
   for (const room of inScope(rooms, extension)) {
     for (const userId of shownIn(look, room, isFresh)) {
       if (needed.size >= MAX_PROFILES_SENT) break
-      if (!sent.has(userId)) needed.add(userId)
+      if (sent.nidOf(userId) === undefined) needed.add(userId)
     }
   }
   const isRecorded = rooms.some(({ answer }) => {
@@ -96,7 +96,7 @@ function* shownIn(look: SlidingLook, { wanted, answer }: ScopedRoom, isFresh: bo
   if (!wanted.wish.required.isLazy) {
     for (const { userId } of sources.registry.peek(answer.nid)?.localMembers.values() ?? []) yield userId
   } else if (from !== undefined) {
-    yield* own.slidingMembers.of(connection, answer.nid, [record.version, ...from.stream.events]).keys()
+    yield* own.slidingMembers.of(connection, answer.nid, [record.version, ...from.stream.events]).userIds()
   }
 }
 
