@@ -66,7 +66,8 @@ export class JsonBytes {
     return this
   }
 
-  bytes(json: Uint8Array): this {
+  /** @param isKept whether it stays as it is, so that the answer may hold a large piece without a copy */
+  bytes(json: Uint8Array, isKept = true): this {
     this.#becomeBytes()
     this.#length += json.length
     if (this.#fitsOwn(json.length)) {
@@ -76,7 +77,7 @@ export class JsonBytes {
     }
     if (json.length > MAX_COPIED_BYTES) {
       this.#clearDesk()
-      this.#push(Buffer.from(json.buffer, json.byteOffset, json.length))
+      this.#push(isKept ? Buffer.from(json.buffer, json.byteOffset, json.length) : Buffer.from(json))
       return this
     }
     this.#takeDesk(json.length)

@@ -10,8 +10,6 @@ import {
 } from '../../rooms/room/client-event.ts'
 import type { RoomEvent } from '../../rooms/room/room-event.ts'
 
-/** Longer texts are not copied into an answer, so that they must not change while it is sent. */
-const MAX_COPIED_BYTES = 16 * 1024
 const ZERO = 0x30
 /** Stands in texts for what is left open. JSON has no such character. */
 const OPEN = '\0'
@@ -249,8 +247,8 @@ export class WrittenEvents implements Written {
   }
 
   #copy(out: JsonBytes, from: number, to: number): void {
-    const json = this.#json.subarray(from, to)
-    out.bytes(json.length > MAX_COPIED_BYTES ? Buffer.from(json) : json)
+    // It changes with the next ages.
+    out.bytes(this.#json.subarray(from, to), false)
   }
 
   #setAges(now: number, agesFor = 0): void {
