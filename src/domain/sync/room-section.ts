@@ -149,8 +149,8 @@ function stateOf(look: Look, room: Room, { found, left }: LoadedPart): RoomState
     : { room, events: inOrder(wanted), left }
 }
 
-const inOrder = (events: readonly RoomEvent[]): RoomEvent[] =>
-  events.toSorted((before, after) => before.nid - after.nid)
+const inOrder = (events: readonly RoomEvent[]): readonly RoomEvent[] =>
+  events.length < 2 ? events : events.toSorted((before, after) => before.nid - after.nid)
 
 function wantedOf(
   look: Look,
@@ -237,7 +237,7 @@ export const sumsText = (look: Look, summary: Summary | undefined, unread: RoomU
   `${summary ? `,"summary":${summaryText(summary)}` : ''}${unreadText(look, unread)}}`
 
 /** Numbers alone, for most rooms. */
-function summaryText(summary: Summary): string {
+export function summaryText(summary: Summary): string {
   if (summary['m.heroes']) return JSON.stringify(summary)
   const { 'm.joined_member_count': joined, 'm.invited_member_count': invited } = summary
   return `{"m.joined_member_count":${joined},"m.invited_member_count":${invited}}`
@@ -262,7 +262,7 @@ export function summaryOf(look: Look, room: Room, isNamed = false): Summary | Pr
   return roomNameOf(name) === undefined ? summaryWithHeroes(look, room) : countsOf(room)
 }
 
-const countsOf = ({ counts }: Room) => ({
+export const countsOf = ({ counts }: Room) => ({
   'm.joined_member_count': counts.join,
   'm.invited_member_count': counts.invite,
 })

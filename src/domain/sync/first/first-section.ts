@@ -8,6 +8,7 @@ import type { Look, RoomNews, Section } from '../look.ts'
 import {
   afterEvents,
   besideEvents,
+  countsOf,
   loadState,
   type RoomState,
   readingOf,
@@ -15,6 +16,7 @@ import {
   stateName,
   stateToSend,
   summaryOf,
+  summaryText,
   sumsText,
 } from '../room-section.ts'
 import { SHARED_FOR_MS } from '../shared-stretches.ts'
@@ -22,7 +24,7 @@ import { notifiableAt } from '../shown-timeline.ts'
 import type { RoomUnread } from '../unread-mark.ts'
 import { firstWritten, keepState, ownMembers } from './first-sections.ts'
 import type { FirstReading, FirstState, FirstWritten, Opening, WrittenTimeline } from './readings.ts'
-import { knownReading, type TimelineFor, withParts } from './timelines.ts'
+import { knownReading, withParts } from './timelines.ts'
 import { WrittenEvents, type WrittenFor } from './written-events.ts'
 
 /** Who reads, in rooms where they have a part in no thread. */
@@ -44,17 +46,31 @@ export function firstSection(
   if (written === undefined) return undefined
   if (shadowBans.ghosts(look.by.userNid, room.nid, 0, look.now.ledger).length > 0) return undefined
   if (!sticky.isEmpty && sticky.between(room.nid, undefined, look.now.events).length > 0) return undefined
+  const counting = look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room))
+  const { threads } = written.timeline
+  if (openedFor(look, written)?.hasSummary && threads.length === 0 && !(counting instanceof Promise)) {
+    return withState(look, room, news, written, [NO_PARTS, undefined, counting], reader)
+  }
   const knowing = allOf([
-    withParts(look, room, written.timeline),
+    partsOf(look, room, written.timeline),
     summaryOf(look, room, written.state?.isNamed),
-    look.sources.unread.count(look.by.userNid, room.nid, notifiableAt(look, room)),
+    counting,
   ])
   return knowing instanceof Promise
     ? knowing.then((known) => withState(look, room, news, written, known, reader))
     : withState(look, room, news, written, knowing, reader)
 }
 
-type Known = readonly [TimelineFor | undefined, Summary, RoomUnread]
+/** Undefined for a summary that the opening has. */
+type Known = readonly [parts: ReadonlySet<number> | undefined, Summary | undefined, RoomUnread]
+
+const NO_PARTS: ReadonlySet<number> = new Set()
+const NO_HEROES: readonly UserId[] = []
+
+function partsOf(look: Look, room: Room, timeline: WrittenTimeline) {
+  const knowing = withParts(look, room, timeline)
+  return knowing instanceof Promise ? knowing.then((known) => known?.parts) : knowing?.parts
+}
 
 /** Goes on with the state that only this reader is shown, or with all of it where none is written yet. */
 function withState(
@@ -62,11 +78,11 @@ function withState(
   room: Room,
   news: RoomNews,
   { timeline, state: common, reading }: FirstWritten,
-  [shown, summary, unread]: Known,
+  [parts, summary, unread]: Known,
   reader: WrittenFor,
 ): Section | undefined | Promise<Section | undefined> {
-  if (shown === undefined) return undefined
-  const heroes = summary['m.heroes'] ?? []
+  if (parts === undefined) return undefined
+  const heroes = summary?.['m.heroes'] ?? NO_HEROES
   const target = common?.target ?? room.committed.state
   const nids = common
     ? ownMemberNids(look, room, common, heroes)
@@ -75,7 +91,6 @@ function withState(
     if (loaded.left.length > 0) return undefined
     const state = common ?? keepState(look, room, timeline, { target, state: loaded })
     const own = common || !state ? loaded.events : ownMembers(look, loaded.events, state.senders)
-    const { parts } = shown
     return writtenSection(
       look,
       room,
@@ -145,26 +160,29 @@ export function writtenSection(
       }
       const isFirst = state === undefined || state.events.jsonBytes === 0
       const end = `${listText(own, reader, isFirst)}]}`
-      if (beside.isEmpty) out.text(end + sumsText(look, summary, unread))
-      else
-        out
-          .text(end)
-          .append(beside)
-          .text(sumsText(look, summary, unread))
+      const sums = sumsText(look, opening?.hasSummary ? undefined : summary, unread)
+      if (beside.isEmpty) out.text(end + sums)
+      else out.text(end).append(beside).text(sums)
     },
   }
 }
 
 const BEFORE_TIMELINE = '{"timeline":{"events":['
 
-const beforeState = (look: Look, { limited, before }: WrittenTimeline): string =>
-  `]${afterEvents(limited, before)},"${stateName(look)}":{"events":[`
+/** @param summary as JSON, where it is for everybody */
+const beforeState = (look: Look, { limited, before }: WrittenTimeline, summary?: string): string =>
+  `]${afterEvents(limited, before)}${summary ? `,"summary":${summary}` : ''},"${stateName(look)}":{"events":[`
 
 /** Events with commas between them, and before them if they are not the first. */
 function listText(events: readonly RoomEvent[], reader: WrittenFor, isFirst: boolean): string {
   let text = ''
   for (const event of events) text += `${isFirst && text === '' ? '' : ','}${clientEventText(event, reader)}`
   return text
+}
+
+/** The opening, if there is one that this reader wants. */
+function openedFor(look: Look, { state, reading: { opening } }: FirstWritten): Opening | undefined {
+  return state !== undefined && opening?.stateName === stateName(look) ? opening : undefined
 }
 
 /** Timeline and state in one piece. The first reader is written both from where they are: one alone need not pay for a copy. */
@@ -191,10 +209,11 @@ function join(
 ): Opening | undefined {
   if (!(timeline.events instanceof WrittenEvents && state.events instanceof WrittenEvents)) return undefined
   if (knownReading(look, room) !== reading) return undefined
+  const summary = state.isNamed ? summaryText(countsOf(room)) : undefined
   const beginning = `${JSON.stringify(room.id)}:${BEFORE_TIMELINE}`
-  const pieces = [beginning, timeline.events, beforeState(look, timeline), state.events]
+  const pieces = [beginning, timeline.events, beforeState(look, timeline, summary), state.events]
   const written = WrittenEvents.joined(pieces, look.timeMs)
-  const opening = { written, stateName: stateName(look) }
+  const opening = { written, stateName: stateName(look), hasSummary: summary !== undefined }
   // The pieces are of use where only one of them is wanted.
   look.sources.firstReadings.set(room.nid, {
     ...reading,

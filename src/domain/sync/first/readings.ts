@@ -62,6 +62,8 @@ export interface Opening {
   readonly written: WrittenEvents
   /** The key of the state. */
   readonly stateName: string
+  /** Whether the summary is in it: the room has a name of its own, so that nobody's heroes name it. */
+  readonly hasSummary: boolean
 }
 
 /** By room. */
