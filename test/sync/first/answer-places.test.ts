@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
+import type { UserId } from '../../../src/core/ids.ts'
 import { JsonBytes } from '../../../src/core/json-bytes.ts'
 import { createAnswerPlaces } from '../../../src/domain/sync/first/answer-places.ts'
+import { createHeldSyncs } from '../../../src/domain/sync/held-syncs.ts'
+import { createSentAnswers } from '../../../src/domain/sync/sent-answers.ts'
 import { waitUntil } from '../../support/wait.ts'
 
 const MB = 1 << 20
@@ -19,6 +22,18 @@ test('an answer is written where one before it was, once nobody reads that any m
   const [third, fourth] = [written('c'), written('d')]
   expect([third, fourth].map(({ whole }) => isAt(whole, first.whole))).toEqual([true, false])
   expect([second, third, fourth].map(({ whole }) => whole.toString('utf8', 0, 3))).toEqual(['"bb', '"cc', '"dd'])
+})
+
+test('an answer keeps its place until its client has it, or is gone', () => {
+  const places = createAnswerPlaces()
+  const answers = createSentAnswers({ held: createHeldSyncs() })
+  const by = { userId: '@a:x' as UserId, userNid: 1, deviceId: 'A', tokenNid: 1, isGuest: false }
+  const place = places.take(MB)!
+  const { body, closed } = answers.send(by, new JsonBytes(place).text('"sent"').bytes(Buffer.alloc(100_000, 'x')))
+  expect(places.take(MB)!.bytes === place.bytes).toBe(false)
+  closed!()
+  expect(places.take(MB)!.bytes === place.bytes).toBe(true)
+  expect((body as Buffer).buffer === place.bytes.buffer).toBe(true)
 })
 
 test('a place is taken for answers that fill at least half of it, and short ones get none', () => {
