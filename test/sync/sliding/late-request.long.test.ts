@@ -83,6 +83,7 @@ it('a request that was given up, and is read late, takes nothing from the one af
   givenUp.end(asking(pos, 20, 30_000))
   await once(givenUp, 'finish')
   givenUp.destroy()
+  await once(givenUp, 'close')
   const answering = answerOn(kept)
   kept.write(asking(pos, 20, 0))
   // A server reads from the sockets that it knows before it takes new ones.

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Cancellation } from '../../cancellation.ts'
 import type { WakeFollower } from '../notifier.ts'
 
@@ -24,26 +23,28 @@ export interface OneAtATime {
 }
 
 class Turn implements TurnEnd {
-  readonly #client: Cancellation
+  readonly client: Cancellation
   #listeners: (() => void)[] = []
   isSuperseded = false
+  /** Called when it ends. Undefined while nobody waits for that. */
+  ended: (() => void) | undefined
 
   constructor(client: Cancellation) {
-    this.#client = client
+    this.client = client
   }
 
   get aborted(): boolean {
-    return this.isSuperseded || this.#client.aborted
+    return this.isSuperseded || this.client.aborted
   }
 
   addEventListener(type: 'abort', listener: () => void): void {
     this.#listeners.push(listener)
-    this.#client.addEventListener(type, listener)
+    this.client.addEventListener(type, listener)
   }
 
   removeEventListener(type: 'abort', listener: () => void): void {
     this.#listeners = this.#listeners.filter((one) => one !== listener)
-    this.#client.removeEventListener(type, listener)
+    this.client.removeEventListener(type, listener)
   }
 
   supersede(): void {
@@ -52,10 +53,25 @@ class Turn implements TurnEnd {
   }
 }
 
-/** The end of a socket is read in the round of the event loop after that of its last bytes. The first `setImmediate` is of the round that runs. */
-async function socketsAreRead(): Promise<void> {
-  await setImmediate()
-  await setImmediate()
+/** So long after the bytes of a request its client's leaving is noticed, if it has left. */
+const LEAVING_MS = 50
+
+/** Waits until one of two clients is known to have left, or the running request ends; not for long. */
+function oneIsGone(running: Turn, client: Cancellation): Promise<void> {
+  return new Promise((resolve) => {
+    const go = () => {
+      clearTimeout(timer)
+      running.ended = undefined
+      running.client.removeEventListener('abort', go)
+      client.removeEventListener('abort', go)
+      resolve()
+    }
+    const timer = setTimeout(go, LEAVING_MS)
+    running.ended?.()
+    running.ended = go
+    running.client.addEventListener('abort', go)
+    client.addEventListener('abort', go)
+  })
 }
 
 /** @param began hears of each request, because the one before may be held by another node */
@@ -74,22 +90,22 @@ export function createOneAtATime(began: (connection: string, from?: WakeFollower
     return turn
   }
 
-  /** Of two sockets, that of the later request may be read first. */
-  async function startUnlessGone(connection: string, client: Cancellation, from: WakeFollower | undefined) {
-    await socketsAreRead()
-    return start(connection, client, from)
-  }
-
   return {
     begin(connection, client, from) {
-      return turns.has(connection) ? startUnlessGone(connection, client, from) : start(connection, client, from)
+      const running = turns.get(connection)
+      if (running === undefined || running.aborted || client.aborted) return start(connection, client, from)
+      // Of two sockets, that of the later request may be read first.
+      return oneIsGone(running, client).then(() => start(connection, client, from))
     },
     supersede(connection) {
       turns.get(connection)?.supersede()
       began(connection)
     },
     end(connection, turn) {
-      if (turns.get(connection) === turn) turns.delete(connection)
+      const running = turns.get(connection)
+      if (running !== turn) return
+      turns.delete(connection)
+      running.ended?.()
     },
   }
 }

@@ -124,7 +124,8 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   /** How many rooms each list has that a request names, if the request ends without having looked. */
   async function listsOf(turn: Turn): Promise<string> {
     const last = lastAnswers.get(turn.name)
-    return last?.key === turn.request.asked.key ? last.lists : listCounts(await lookOf(turn, parts.now()))
+    if (last?.key === turn.request.asked.key) return last.lists
+    return turn.request.signal.aborted ? '{}' : listCounts(await lookOf(turn, parts.now()))
   }
 
   const unchangedAt = async (turn: Turn): Promise<JsonBytes> => unchanged(turn.by, turn.request, await listsOf(turn))
@@ -151,30 +152,29 @@ export function createSlidingSync(parts: SlidingSyncParts): SlidingSync {
   async function begin(turn: Turn, end: TurnEnd): Promise<JsonBytes> {
     let keeping: Promise<SlidingRecord> | undefined
     const looked = await lookAt(turn, (rooms) => {
-      // The write of the request that came after this one must come after this write.
-      if (end.isSuperseded) return
+      // The write of the request that came after this one must come after this write; and nobody goes on from what nobody was sent.
+      if (end.aborted) return
       keeping = connections.advance(turn.connection, turn.record, rooms)
       // Who waits for it hears of a failure; if the look fails, nobody does.
       keeping.catch(() => {})
     })
-    if (end.isSuperseded) throw new ProtocolError('M_UNKNOWN_POS', 'Another request began this connection anew.')
+    if (end.aborted) throw new ProtocolError('M_UNKNOWN_POS', 'Another request began this connection anew.')
     return finish(turn, looked, keeping)
   }
 
   async function answerTo(by: Requester, request: SlidingRequest): Promise<JsonBytes> {
     const turn = await turnOf(by, request)
-    const { name } = turn
-    const end = await oneAtATime.begin(name, request.signal)
+    const end = await oneAtATime.begin(turn.name, request.signal)
     try {
       // A new connection is answered at once.
       if (turn.from === undefined) return await begin(turn, end)
       const patience = { deadline: clock.now() + request.timeoutMs, signal: end }
-      const isPatient = request.timeoutMs > 0
-      const looked = isPatient ? await parts.awaitNews(by, patience, () => lookAt(turn)) : await lookAt(turn)
-      if (looked && !end.isSuperseded) return await finish(turn, looked)
+      const looked =
+        request.timeoutMs > 0 ? await parts.awaitNews(by, patience, () => lookAt(turn)) : await lookAt(turn)
+      if (looked && !end.aborted) return await finish(turn, looked)
       return await unchangedAt(turn)
     } finally {
-      oneAtATime.end(name, end)
+      oneAtATime.end(turn.name, end)
     }
   }
 
