@@ -23,7 +23,7 @@ import { SHARED_FOR_MS } from '../shared-stretches.ts'
 import { notifiableAt } from '../shown-timeline.ts'
 import type { RoomUnread } from '../unread-mark.ts'
 import { firstWritten, keepState, ownMembers } from './first-sections.ts'
-import type { FirstReading, FirstState, FirstWritten, Opening, WrittenTimeline } from './readings.ts'
+import type { FirstState, FirstWritten, Opening, WrittenTimeline } from './readings.ts'
 import { knownReading, withParts } from './timelines.ts'
 import { WrittenEvents, type WrittenFor } from './written-events.ts'
 
@@ -139,10 +139,11 @@ const BETWEEN_BYTES = 500
 export function writtenSection(
   look: Look,
   room: Room,
-  { timeline, state, reading }: FirstWritten,
+  written: FirstWritten,
   { reader, own, beside, summary, unread }: ForReader,
 ): Section {
-  const opening = state && openingOf(look, room, reading, timeline, state)
+  const { timeline, state } = written
+  const opening = state && openingOf(look, room, written)
   let ownBytes = 0
   for (const { json } of own) ownBytes += json.length
   const commonBytes = opening?.written.jsonBytes ?? timeline.events.jsonBytes + (state?.events.jsonBytes ?? 0)
@@ -181,33 +182,23 @@ function listText(events: readonly RoomEvent[], reader: WrittenFor, isFirst: boo
 }
 
 /** The opening, if there is one that this reader wants. */
-function openedFor(look: Look, { state, reading: { opening } }: FirstWritten): Opening | undefined {
-  return state !== undefined && opening?.stateName === stateName(look) ? opening : undefined
+function openedFor(look: Look, { timeline, state, reading }: FirstWritten): Opening | undefined {
+  const { opening } = reading
+  const isWhole = state !== undefined && reading.state === state && reading.timeline === timeline
+  return isWhole && opening?.stateName === stateName(look) ? opening : undefined
 }
 
 /** Timeline and state in one piece. The first reader is written both from where they are: one alone need not pay for a copy. */
-function openingOf(
-  look: Look,
-  room: Room,
-  reading: FirstReading,
-  timeline: WrittenTimeline,
-  state: FirstState,
-): Opening | undefined {
-  if (reading.timeline !== timeline || reading.state !== state) return undefined
-  if (reading.opening) return reading.opening.stateName === stateName(look) ? reading.opening : undefined
-  if (reading.wasShown) return join(look, room, reading, timeline, state)
+function openingOf(look: Look, room: Room, written: FirstWritten): Opening | undefined {
+  const { timeline, state, reading } = written
+  if (reading.opening || reading.timeline !== timeline || reading.state !== state) return openedFor(look, written)
+  if (reading.wasShown) return join(look, room, written)
   reading.wasShown = true
   return undefined
 }
 
-function join(
-  look: Look,
-  room: Room,
-  reading: FirstReading,
-  timeline: WrittenTimeline,
-  state: FirstState,
-): Opening | undefined {
-  if (!(timeline.events instanceof WrittenEvents && state.events instanceof WrittenEvents)) return undefined
+function join(look: Look, room: Room, { timeline, state, reading }: FirstWritten): Opening | undefined {
+  if (!(timeline.events instanceof WrittenEvents && state?.events instanceof WrittenEvents)) return undefined
   if (knownReading(look, room) !== reading) return undefined
   const summary = state.isNamed ? summaryText(countsOf(room)) : undefined
   const beginning = `${JSON.stringify(room.id)}:${BEFORE_TIMELINE}`
