@@ -10,7 +10,7 @@ import {
   sendText,
 } from '../../test/support/api.ts'
 import { newPrefix, registerPeople } from '../community.ts'
-import { latenciesOf, type Measurement, measurement } from '../measurement.ts'
+import { latenciesOf, type Measurement, measurement, percentile } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
 import { openTarget, type Target } from '../target.ts'
 
@@ -19,13 +19,25 @@ const MEMBERS = 5
 /** The others only listen, so that leaving out members who said nothing makes a difference. */
 const SPEAKERS = 2
 export const EVENTS_PER_ROOM = 20
-const HOT_ROUNDS = 15
-const AT_ONCE = 50
+const DEVICES = 8
+/** In the first rounds after a start the engine still compiles: they are shown apart. */
+const FIRST_ROUNDS = 15
+export const FEW = MEMBERS
+const CROWD = 50
 
 const FILTERS = {
   'lazy members': { room: { timeline: { limit: EVENTS_PER_ROOM }, state: { lazy_load_members: true } } },
   'all members': { room: { timeline: { limit: EVENTS_PER_ROOM } } },
 } as const
+
+interface Scene {
+  readonly target: Target
+  readonly api: Api
+  readonly people: readonly Account[]
+  /** Sets of devices, of which each has one of each person. */
+  readonly devices: readonly (readonly Account[])[]
+  readonly seconds: number
+}
 
 /** Somebody who is in many rooms signs in on a new device. */
 export async function measureInitialSync(options: BenchOptions): Promise<Measurement[]> {
@@ -34,11 +46,16 @@ export async function measureInitialSync(options: BenchOptions): Promise<Measure
   try {
     const people = await registerPeople(api, target, MEMBERS)
     await fillRooms(api, people, options.rooms)
+    const devices: Account[][] = []
+    for (let number = 0; number < DEVICES; number += 1) {
+      devices.push(await Promise.all(people.map(({ userId }) => login(api, userId))))
+    }
+    const scene: Scene = { target, api, people, devices, seconds: options.seconds }
     const measured: Measurement[] = []
     for (const [name, filter] of Object.entries(FILTERS)) {
-      measured.push(...(await measureFilter(target, api, people, `${options.rooms} rooms, ${name}`, filter)))
+      measured.push(...(await measureFilter(scene, `${options.rooms} rooms, ${name}`, filter)))
     }
-    measured.push(await measureFew(target, api, people, `${options.rooms} rooms, lazy members`))
+    measured.push(await measureFew(scene, `${options.rooms} rooms, lazy members`))
     measured.push(await measureCrowd(target, api, people, `${options.rooms} rooms, lazy members`))
     return measured
   } finally {
@@ -61,17 +78,34 @@ async function fillRooms(api: Api, people: readonly Account[], rooms: number): P
   })
 }
 
-async function measureFilter(target: Target, api: Api, people: readonly Account[], variant: string, filter: object) {
+async function measureFilter(
+  { target, api, people, devices, seconds }: Scene,
+  variant: string,
+  filter: object,
+): Promise<Measurement[]> {
   const cold = target.own === undefined ? [] : [await measureCold(target, api, people[1]!, variant, filter)]
-  const times: number[] = []
   let bytes = 0
-  for (let round = 0; round < HOT_ROUNDS; round += 1) {
-    const sync = await timedSync(target.baseUrl, await login(api, people[0]!.userId), filter)
-    times.push(sync.milliseconds)
+  const { note, ...latencies } = await hotRounds(seconds, async (round) => {
+    const sync = await timedSync(target.baseUrl, devices[round % DEVICES]![0]!, filter)
     bytes = sync.bytes
-  }
-  const note = `${(bytes / 1e6).toFixed(2)} MB`
-  return [...cold, measurement({ benchmark: BENCHMARK, variant: `${variant}, hot`, ...latenciesOf(times), note })]
+    return sync.milliseconds
+  })
+  const size = `${(bytes / 1e6).toFixed(2)} MB`
+  return [
+    ...cold,
+    measurement({ benchmark: BENCHMARK, variant: `${variant}, hot`, ...latencies, note: `${size}; ${note}` }),
+  ]
+}
+
+/** How long rounds take, one after another, for so many seconds. */
+export async function hotRounds(seconds: number, round: (number: number) => Promise<number>) {
+  const first: number[] = []
+  for (let number = 0; number < FIRST_ROUNDS; number += 1) first.push(await round(number))
+  const times: number[] = []
+  const ends = performance.now() + seconds * 1_000
+  while (performance.now() < ends) times.push(await round(times.length))
+  const note = `the first ${FIRST_ROUNDS} rounds: ${percentile(first, 0.5).toFixed(1)} ms`
+  return { ...latenciesOf(times), note }
 }
 
 /** The first request after a restart: nothing is in the memory of the server or of Postgres. */
@@ -84,29 +118,32 @@ async function measureCold(target: Target, api: Api, person: Account, variant: s
 }
 
 /** All members at the same time, until the last of them has all. */
-async function measureFew(target: Target, api: Api, people: readonly Account[], variant: string) {
-  const times: number[] = []
-  for (let round = 0; round < HOT_ROUNDS; round += 1) {
-    const devices: Account[] = []
-    for (const { userId } of people) devices.push(await login(api, userId))
-    const begun = performance.now()
-    await Promise.all(devices.map((device) => timedSync(target.baseUrl, device, FILTERS['lazy members'])))
-    times.push(performance.now() - begun)
-  }
-  const { length } = people
-  return measurement({ benchmark: BENCHMARK, variant: `${variant}, hot, ${length} at once`, ...latenciesOf(times) })
+async function measureFew({ target, devices, seconds }: Scene, variant: string) {
+  const figures = await hotRounds(seconds, (round) =>
+    timedTogether(
+      devices[round % DEVICES]!.map((device) => timedSync(target.baseUrl, device, FILTERS['lazy members'])),
+    ),
+  )
+  return measurement({ benchmark: BENCHMARK, variant: `${variant}, hot, ${FEW} at once`, ...figures })
+}
+
+/** Milliseconds until the last of these has ended. */
+export async function timedTogether(running: readonly Promise<unknown>[]): Promise<number> {
+  const begun = performance.now()
+  await Promise.all(running)
+  return performance.now() - begun
 }
 
 async function measureCrowd(target: Target, api: Api, people: readonly Account[], variant: string) {
-  const devices: Account[] = []
-  for (let index = 0; index < AT_ONCE; index += 1) devices.push(await login(api, people[index % MEMBERS]!.userId))
+  const crowd: Account[] = []
+  for (let index = 0; index < CROWD; index += 1) crowd.push(await login(api, people[index % MEMBERS]!.userId))
   const begun = performance.now()
-  const syncs = await Promise.all(devices.map((device) => timedSync(target.baseUrl, device, FILTERS['lazy members'])))
+  const syncs = await Promise.all(crowd.map((device) => timedSync(target.baseUrl, device, FILTERS['lazy members'])))
   const seconds = (performance.now() - begun) / 1_000
   return measurement({
     benchmark: BENCHMARK,
-    variant: `${variant}, ${AT_ONCE} at once`,
-    perSecond: AT_ONCE / seconds,
+    variant: `${variant}, ${CROWD} at once`,
+    perSecond: CROWD / seconds,
     ...latenciesOf(syncs.map((sync) => sync.milliseconds)),
     serverPeakMb: target.usage().server?.peakMb,
     postgresMb: target.usage().postgres?.proportionalMb,

@@ -6,7 +6,7 @@ import * as initialSync from '../cases/initial-sync.ts'
 import * as noopSync from '../cases/noop-sync.ts'
 import * as send from '../cases/send.ts'
 import type { FanOutResult } from '../drivers/fan-out.ts'
-import { latenciesOf, type Measurement, measurement } from '../measurement.ts'
+import { type Measurement, measurement } from '../measurement.ts'
 import type { BenchOptions } from '../options.ts'
 import { usageOfProcess } from '../processes.ts'
 import type { WrkRun } from '../wrk.ts'
@@ -54,16 +54,16 @@ async function fanOutFloor({ url, cpuMs }: Floor, options: BenchOptions): Promis
   return measured
 }
 
-async function initialSyncFloor({ url }: Floor, { rooms }: BenchOptions): Promise<Measurement[]> {
-  const times: number[] = []
-  for (let round = 0; round < 20; round += 1) {
-    const { milliseconds } = await initialSync.timedSync(url, { token: 'token' }, {}, { rooms: String(rooms) })
-    times.push(milliseconds)
-  }
-  const variants = [`${rooms} rooms, lazy members, hot`, `${rooms} rooms, all members, hot`]
-  return variants.map((variant) =>
-    measurement({ benchmark: initialSync.BENCHMARK, variant, ...latenciesOf(times.slice(5)) }),
-  )
+async function initialSyncFloor({ url }: Floor, { rooms, seconds }: BenchOptions): Promise<Measurement[]> {
+  const sync = () => initialSync.timedSync(url, { token: 'token' }, {}, { rooms: String(rooms) })
+  const { BENCHMARK: benchmark, FEW } = initialSync
+  const one = await initialSync.hotRounds(seconds, async () => (await sync()).milliseconds)
+  const few = await initialSync.hotRounds(seconds, () => initialSync.timedTogether(Array.from({ length: FEW }, sync)))
+  return [
+    measurement({ benchmark, variant: `${rooms} rooms, lazy members, hot`, ...one }),
+    measurement({ benchmark, variant: `${rooms} rooms, all members, hot`, ...one }),
+    measurement({ benchmark, variant: `${rooms} rooms, lazy members, hot, ${FEW} at once`, ...few }),
+  ]
 }
 
 async function noopSyncFloor({ url, cpuMs }: Floor, { seconds }: BenchOptions): Promise<Measurement[]> {
