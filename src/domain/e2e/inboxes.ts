@@ -53,25 +53,35 @@ interface Inbox {
   isKnown: boolean
 }
 
+const newInbox = (): Inbox => ({
+  oldest: Infinity,
+  newest: 0,
+  acknowledged: 0,
+  uncounted: 0,
+  known: undefined,
+  isKnown: false,
+})
+
 const MAX_INBOXES_IN_MEMORY = 50_000
 
 export function createInboxes({ db, ledger }: { readonly db: Database; readonly ledger: Ledger }): Inboxes {
   const inboxes = new RoughCache<string, Inbox>(MAX_INBOXES_IN_MEMORY)
-  ledger.onMissed(() => inboxes.clear())
+  /** A look asks several times for the same one. */
+  let last: (DeviceKey & { readonly inbox: Inbox }) | undefined
+  ledger.onMissed(() => {
+    inboxes.clear()
+    last = undefined
+  })
 
   function inboxOf({ userNid, deviceId }: DeviceKey): Inbox {
+    if (last?.userNid === userNid && last.deviceId === deviceId) return last.inbox
     const key = `${userNid} ${deviceId}`
-    const known = inboxes.get(key)
-    if (known) return known
-    const inbox: Inbox = {
-      oldest: Infinity,
-      newest: 0,
-      acknowledged: 0,
-      uncounted: 0,
-      known: undefined,
-      isKnown: false,
+    let inbox = inboxes.get(key)
+    if (inbox === undefined) {
+      inbox = newInbox()
+      inboxes.set(key, inbox)
     }
-    inboxes.set(key, inbox)
+    last = { userNid, deviceId, inbox }
     return inbox
   }
 
