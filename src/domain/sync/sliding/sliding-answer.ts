@@ -357,6 +357,6 @@ function writeRest(counts: string, rooms: readonly ShownRoom[], parts: readonly 
   const out = new JsonBytes().text(`,"lists":${counts},"rooms":{`)
   rooms.forEach(({ roomId, json }, index) => void out.key(roomId, index === 0).append(json))
   out.text('},"extensions":{')
-  parts.forEach(({ name, json }, index) => void out.key(name, index === 0).append(json))
+  parts.forEach(({ name, json }, index) => void out.text(`${index === 0 ? '' : ','}"${name}":`).append(json))
   return out.text('}}')
 }

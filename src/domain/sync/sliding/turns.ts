@@ -45,8 +45,7 @@ export function createTurns(parts: {
     const name = connectionName(by, connId)
     const tag = tags.get(name) ?? connectionTag(by, connId)
     tags.set(name, tag)
-    const turn = { by, request, connection, name, tag }
-    if (pos === undefined) return { ...turn, from: undefined, record: connections.begin() }
+    if (pos === undefined) return { by, request, connection, name, tag, from: undefined, record: connections.begin() }
     const decoded = decodePos(pos, tag)
     // What the client has from after the backup that the database was restored from is not so any more.
     const isLost = decoded && parts.restores.lostAfter(decoded.stream, epochOf(decoded.stream)) !== undefined
@@ -57,13 +56,15 @@ export function createTurns(parts: {
       const error = 'This connection does not go on from that `pos`. Send the request again without `pos`.'
       throw new ProtocolError('M_UNKNOWN_POS', error)
     }
-    return { ...turn, from: { ...read, stream: current(read.stream) }, record }
+    const { version, extensions, scope, profiles } = read
+    const from = { stream: current(read.stream), version, extensions, scope, profiles }
+    return { by, request, connection, name, tag, from, record }
   }
 
   /** A position of an earlier run says nothing about what is in memory now. Messages to the device have a token of their own. */
-  function current(stream: StreamPosition): StreamPosition {
+  function current({ events, ledger, ephemeral, run: given }: StreamPosition): StreamPosition {
     const { run } = parts.now()
-    return { ...stream, toDevice: stream.ledger, ephemeral: stream.run === run ? stream.ephemeral : 0, run }
+    return { events, ledger, toDevice: ledger, ephemeral: given === run ? ephemeral : 0, run }
   }
 
   return turnOf

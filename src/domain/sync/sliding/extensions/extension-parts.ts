@@ -13,7 +13,15 @@ import { typingPart } from './typing.ts'
 export function extensionParts(
   given: Omit<ExtensionScene, 'deviceChanges'>,
 ): readonly ExtensionPart[] | Promise<readonly ExtensionPart[]> {
-  const scene: ExtensionScene = { ...given, deviceChanges: createDeviceChanges(given) }
+  const { look, rooms, joined, departed, receipts: ofRooms } = given
+  const scene: ExtensionScene = {
+    look,
+    rooms,
+    joined,
+    departed,
+    receipts: ofRooms,
+    deviceChanges: createDeviceChanges(given),
+  }
   const { toDevice, e2ee, accountData, receipts, typing, threadSubscriptions, stickyEvents, presence, profiles } =
     scene.look.sliding.extensions
   const parts = [
