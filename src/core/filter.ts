@@ -91,6 +91,8 @@ export interface CompiledFilter {
   readonly accountData: EventMatcher
   readonly room: {
     readonly includeLeave: boolean
+    /** Only these, of which `roomMatches` may still exclude some; undefined if it names none. */
+    readonly rooms: readonly string[] | undefined
     /** Check this before the filters below. */
     readonly roomMatches: (roomId: string) => boolean
     readonly ephemeral: EventMatcher
@@ -110,6 +112,7 @@ export function compileFilter(filter: Filter = {}): CompiledFilter {
     accountData: compileEventFilter(filter.account_data),
     room: {
       includeLeave: room.include_leave ?? false,
+      rooms: room.rooms,
       roomMatches: isListed(room.rooms, room.not_rooms),
       ephemeral: compileEventFilter(room.ephemeral),
       state: compileEventFilter(room.state),

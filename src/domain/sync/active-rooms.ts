@@ -1,4 +1,5 @@
-import { getRoomsChangedSince } from '../../store/rooms/rooms.ts'
+import { findRoomNids, getRoomsChangedSince } from '../../store/rooms/rooms.ts'
+import type { Look } from './look.ts'
 import type { SyncSources } from './sources.ts'
 import type { EventPosition } from './token.ts'
 
@@ -19,4 +20,14 @@ export async function roomsWithEvents(
     for (const nid of await getRoomsChangedSince(db, unknown, since)) found.add(nid)
   }
   return found
+}
+
+/** Those of the rooms that the filter names, if it names any: others need not be read to find out that it leaves them out. */
+export function namedRooms({ sources, request }: Look, roomNids: readonly number[]): Promise<readonly number[]> {
+  const { rooms } = request.filter.room
+  if (rooms === undefined) return Promise.resolve(roomNids)
+  return findRoomNids(sources.db, rooms).then((found) => {
+    const named = new Set(found.map(({ room_nid }) => room_nid))
+    return roomNids.filter((nid) => named.has(nid))
+  })
 }

@@ -11,7 +11,7 @@ import { MAX_ANSWER_PART_BYTES, MAX_MEMBERS_SHARING_PRESENCE } from '../limits.t
 import type { Ignored } from '../rooms/read/ignored-users.ts'
 import type { Room } from '../rooms/room/room.ts'
 import { wantedData, writeAccountData } from './account-data-section.ts'
-import { roomsWithEvents } from './active-rooms.ts'
+import { namedRooms, roomsWithEvents } from './active-rooms.ts'
 import { allOf } from './all-of.ts'
 import { type DeviceChanges, deviceChanges, type NeighbourChanges } from './device-changes.ts'
 import { ROOMS_AT_ONCE, warm } from './first/warm.ts'
@@ -202,13 +202,14 @@ function beginRooms(look: Look): Beginning | undefined {
     standing.catch(() => {})
     return undefined
   }
-  const beginning = readRooms(look, [...standing.joined.keys()])
+  const beginning = readRooms(look, standing.joined)
   // Another read may fail first. Whoever waits for this one hears of it.
   beginning.catch(() => {})
   return beginning
 }
 
-async function readRooms(look: Look, roomNids: readonly number[]): Beginning {
+async function readRooms(look: Look, joined: ReadonlyMap<number, UserRoom>): Beginning {
+  const roomNids = await namedRooms(look, [...joined.keys()])
   if (roomNids.length === 0) return new Map()
   const { by, now, sources } = look
   const [receipts] = await Promise.all([sources.receipts(by, roomNids, 0, now.ledger), warm(look, roomNids, true)])
@@ -223,9 +224,9 @@ async function newsOfJoined(
   beginning: Beginning | undefined,
 ): Promise<RoomNews[]> {
   const { sources, since, now, request } = look
-  const roomNids = [...joined.keys()]
-  const withEvents =
-    since && !request.fullState ? await roomsWithEvents(sources, since.events, roomNids) : new Set(roomNids)
+  const isWhole = since === undefined || request.fullState
+  const roomNids = isWhole ? await namedRooms(look, [...joined.keys()]) : [...joined.keys()]
+  const withEvents = isWhole ? new Set(roomNids) : await roomsWithEvents(sources, since.events, roomNids)
   const receiptsSince = (from: StreamPosition) => {
     const some = roomNids.filter((nid) => sources.roomLedger.since(nid, from.ledger) !== false)
     return some.length === 0 ? NO_RECEIPTS : sources.receipts(look.by, some, from.ledger, now.ledger)
@@ -233,7 +234,7 @@ async function newsOfJoined(
   const ofRooms = accountData.filter((row) => row.room_id !== '')
   const byRoomId = groupBy(ofRooms, (row) => row.room_id)
   const [receipts, touched] = await Promise.all([
-    since ? receiptsSince(since) : (beginning ?? readRooms(look, roomNids)),
+    since ? receiptsSince(since) : (beginning ?? readRooms(look, joined)),
     // A first sync shows all rooms.
     since ? numbersOf(look, byRoomId.keys()) : NO_NUMBERS,
   ])

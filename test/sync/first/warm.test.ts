@@ -50,3 +50,23 @@ it.each([
   await house.restart()
   expect(await firstSync(people[2]!, filter)).toEqual(before)
 })
+
+it('does not read rooms that the filter leaves out', async () => {
+  const alice = people[0]!
+  const all = await firstSync(alice, { room: { timeline: { limit: LIMIT } } })
+  const [named, other] = Object.keys(all) as [string, string]
+  const filter = {
+    room: { timeline: { limit: LIMIT }, rooms: [named, other, '!nowhere:example.org'], not_rooms: [other] },
+  }
+  const { db } = house.server.database
+  const versions = await db.query<{ room_id: string; room_version: string }>('SELECT room_id, room_version FROM room')
+  // Whoever reads one of these fails.
+  await db.query(`UPDATE room SET room_version = 'none' WHERE room_id <> ALL ($1::text[])`, [[named, other]])
+  try {
+    await house.restart()
+    expect(await firstSync(alice, filter)).toEqual({ [named]: all[named] })
+  } finally {
+    for (const { room_id, room_version } of versions)
+      await db.query('UPDATE room SET room_version = $2 WHERE room_id = $1', [room_id, room_version])
+  }
+})
