@@ -72,8 +72,8 @@ function admissionOf({ endpoint, headers, enter, maxBodyBytes: most }: Operation
 }
 
 /**
- * Whether a request ends with its headers. What the system does at the end of a body that nobody reads is then done before the answer is made:
- * where many who waited get theirs at once, it would come between these.
+ * Whether a request ends with its headers. Its end is read at once then: what Node.js does at that would otherwise come between the answers of
+ * many who waited for the same message.
  */
 function hasNoBody({ headers }: FastifyRequest): boolean {
   return headers['content-length'] === undefined && headers['transfer-encoding'] === undefined

@@ -18,6 +18,7 @@ export interface KeptBodies {
 export class TooSlow extends Error {}
 
 const SECOND_MS = 1_000
+const NO_BODY = Buffer.alloc(0)
 
 /** @param secondMs the length of a second; shorter in tests */
 export function createKeptBodies(secondMs = SECOND_MS): KeptBodies {
@@ -49,6 +50,8 @@ export function createKeptBodies(secondMs = SECOND_MS): KeptBodies {
   return {
     async keep(request) {
       const bytes = request.headers['transfer-encoding'] === undefined ? bytesOf(request) : Number.POSITIVE_INFINITY
+      // Its end may have been read before.
+      if (bytes === 0) return NO_BODY
       if (!(bytes <= MAX_KEPT_BODY_BYTES && keptBytes + bytes <= MAX_KEPT_BODY_BYTES_IN_ALL)) return undefined
       keptBytes += bytes
       try {
