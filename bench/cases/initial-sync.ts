@@ -56,7 +56,7 @@ export async function measureInitialSync(options: BenchOptions): Promise<Measure
       measured.push(...(await measureFilter(scene, `${options.rooms} rooms, ${name}`, filter)))
     }
     measured.push(await measureFew(scene, `${options.rooms} rooms, lazy members`))
-    measured.push(await measureCrowd(target, api, people, `${options.rooms} rooms, lazy members`))
+    measured.push(await measureCrowd(scene, `${options.rooms} rooms, lazy members`))
     return measured
   } finally {
     await api.close()
@@ -134,7 +134,7 @@ export async function timedTogether(running: readonly Promise<unknown>[]): Promi
   return performance.now() - begun
 }
 
-async function measureCrowd(target: Target, api: Api, people: readonly Account[], variant: string) {
+async function measureCrowd({ target, api, people }: Scene, variant: string) {
   const crowd: Account[] = []
   for (let index = 0; index < CROWD; index += 1) crowd.push(await login(api, people[index % MEMBERS]!.userId))
   const begun = performance.now()

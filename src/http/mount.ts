@@ -57,6 +57,7 @@ function admissionOf({ endpoint, headers, enter, maxBodyBytes: most }: Operation
     raw.operation = path
     if (headers !== undefined) reply.headers(headers)
     if (options.streamed) takeAnyContentType(raw)
+    // Node.js takes it down at its end: now, rather than between the answers of many who wait for the same message.
     if (isGet && hasNoBody(raw)) raw.raw.resume()
     let admitting: Promise<void> | undefined
     try {
@@ -71,10 +72,7 @@ function admissionOf({ endpoint, headers, enter, maxBodyBytes: most }: Operation
   }
 }
 
-/**
- * Whether a request ends with its headers. Its end is read at once then: what Node.js does at that would otherwise come between the answers of
- * many who waited for the same message.
- */
+/** Whether a request ends with its headers. */
 function hasNoBody({ headers }: FastifyRequest): boolean {
   return headers['content-length'] === undefined && headers['transfer-encoding'] === undefined
 }

@@ -23,11 +23,9 @@ export async function roomsWithEvents(
 }
 
 /** Those of the rooms that the filter names, if it names any: others need not be read to find out that it leaves them out. */
-export function namedRooms({ sources, request }: Look, roomNids: readonly number[]): Promise<readonly number[]> {
+export async function namedRooms({ sources, request }: Look, roomNids: readonly number[]): Promise<readonly number[]> {
   const { rooms } = request.filter.room
-  if (rooms === undefined) return Promise.resolve(roomNids)
-  return findRoomNids(sources.db, rooms).then((found) => {
-    const named = new Set(found.map(({ room_nid }) => room_nid))
-    return roomNids.filter((nid) => named.has(nid))
-  })
+  if (rooms === undefined) return roomNids
+  const named = new Set((await findRoomNids(sources.db, rooms)).map(({ room_nid }) => room_nid))
+  return roomNids.filter((nid) => named.has(nid))
 }

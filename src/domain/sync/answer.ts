@@ -190,8 +190,8 @@ function recentNews(
   return news
 }
 
-/** Receipts in a first sync's rooms; the rooms are read by then too. */
-type Beginning = Promise<ReadonlyMap<number, JsonObject>>
+/** The rooms of a first sync, which are read by then, and the receipts in them. */
+type Beginning = Promise<{ readonly roomNids: readonly number[]; readonly receipts: ReadonlyMap<number, JsonObject> }>
 
 /** Begins to read the rooms of a first sync, if it is known which these are. */
 function beginRooms(look: Look): Beginning | undefined {
@@ -210,10 +210,10 @@ function beginRooms(look: Look): Beginning | undefined {
 
 async function readRooms(look: Look, joined: ReadonlyMap<number, UserRoom>): Beginning {
   const roomNids = await namedRooms(look, [...joined.keys()])
-  if (roomNids.length === 0) return new Map()
+  if (roomNids.length === 0) return { roomNids, receipts: NO_RECEIPTS }
   const { by, now, sources } = look
   const [receipts] = await Promise.all([sources.receipts(by, roomNids, 0, now.ledger), warm(look, roomNids, true)])
-  return receipts
+  return { roomNids, receipts }
 }
 
 /** The joined rooms with news, and the news. @param beginning of a first sync, if there is one yet */
@@ -224,9 +224,10 @@ async function newsOfJoined(
   beginning: Beginning | undefined,
 ): Promise<RoomNews[]> {
   const { sources, since, now, request } = look
-  const isWhole = since === undefined || request.fullState
-  const roomNids = isWhole ? await namedRooms(look, [...joined.keys()]) : [...joined.keys()]
-  const withEvents = isWhole ? new Set(roomNids) : await roomsWithEvents(sources, since.events, roomNids)
+  const begun = since ? undefined : await (beginning ?? readRooms(look, joined))
+  const isWhole = begun !== undefined || request.fullState
+  const roomNids = begun?.roomNids ?? (isWhole ? await namedRooms(look, [...joined.keys()]) : [...joined.keys()])
+  const withEvents = isWhole ? new Set(roomNids) : await roomsWithEvents(sources, since!.events, roomNids)
   const receiptsSince = (from: StreamPosition) => {
     const some = roomNids.filter((nid) => sources.roomLedger.since(nid, from.ledger) !== false)
     return some.length === 0 ? NO_RECEIPTS : sources.receipts(look.by, some, from.ledger, now.ledger)
@@ -234,9 +235,9 @@ async function newsOfJoined(
   const ofRooms = accountData.filter((row) => row.room_id !== '')
   const byRoomId = groupBy(ofRooms, (row) => row.room_id)
   const [receipts, touched] = await Promise.all([
-    since ? receiptsSince(since) : (beginning ?? readRooms(look, joined)),
+    begun?.receipts ?? receiptsSince(since!),
     // A first sync shows all rooms.
-    since ? numbersOf(look, byRoomId.keys()) : NO_NUMBERS,
+    begun ? NO_NUMBERS : numbersOf(look, byRoomId.keys()),
   ])
   const haunted = sources.shadowBans.ghostRooms(look.by.userNid, since?.ledger ?? 0, now.ledger)
   const wanted = roomNids.filter(

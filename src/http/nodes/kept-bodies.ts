@@ -50,7 +50,7 @@ export function createKeptBodies(secondMs = SECOND_MS): KeptBodies {
   return {
     async keep(request) {
       const bytes = request.headers['transfer-encoding'] === undefined ? bytesOf(request) : Number.POSITIVE_INFINITY
-      // Its end may have been read before.
+      // Its end may have been read already, and would not come again.
       if (bytes === 0) return NO_BODY
       if (!(bytes <= MAX_KEPT_BODY_BYTES && keptBytes + bytes <= MAX_KEPT_BODY_BYTES_IN_ALL)) return undefined
       keptBytes += bytes

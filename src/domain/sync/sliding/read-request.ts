@@ -122,7 +122,7 @@ export function createSlidingRequests(budget: ByteBudget): SlidingRequests {
   }
 }
 
-/** Written out: the engine is slow with what a copy of an object has more than the object. */
+/** Every field by its name: the engine is several times slower to make an object by a spread and one more field. */
 function requestOf({ pos, timeoutMs, presence, signal }: Circumstances, asked: Asked): SlidingRequest {
   return { pos, timeoutMs, presence, signal, asked }
 }

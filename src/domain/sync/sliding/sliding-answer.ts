@@ -357,6 +357,7 @@ function writeRest(counts: string, rooms: readonly ShownRoom[], parts: readonly 
   const out = new JsonBytes().text(`,"lists":${counts},"rooms":{`)
   rooms.forEach(({ roomId, json }, index) => void out.key(roomId, index === 0).append(json))
   out.text('},"extensions":{')
+  // Their names are ours: nothing in them needs an escape.
   parts.forEach(({ name, json }, index) => void out.text(`${index === 0 ? '' : ','}"${name}":`).append(json))
   return out.text('}}')
 }
